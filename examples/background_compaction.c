@@ -69,20 +69,18 @@ static void sleep_until(uint64_t at_ns)
 
 static int earlier(const void *a, const void *b)
 {
-	const struct request *x = a, *y = b;
-	uint64_t mine = x->answered_ns - x->sent_ns, other = y->answered_ns - y->sent_ns;
+	uint64_t mine = *(const uint64_t *)a, other = *(const uint64_t *)b;
 	return (mine > other) - (mine < other);
 }
 
-static void print_line(const char *what, struct request *requests, const struct table *table)
+static void print_line(const char *what, const struct request *requests, const struct table *table)
 {
-	qsort(requests, REQUESTS, sizeof *requests, earlier);
-	const struct request *half = &requests[REQUESTS / 2],
-			     *most = &requests[REQUESTS * 99 / 100], *all = &requests[REQUESTS - 1];
-	printf("%-28s %10.2f %10.2f %10.2f %12u %10u\n", what,
-	       (double)(half->answered_ns - half->sent_ns) / 1e6,
-	       (double)(most->answered_ns - most->sent_ns) / 1e6,
-	       (double)(all->answered_ns - all->sent_ns) / 1e6,
+	uint64_t took_ns[REQUESTS];
+	for (int i = 0; i < REQUESTS; i++)
+		took_ns[i] = requests[i].answered_ns - requests[i].sent_ns;
+	qsort(took_ns, REQUESTS, sizeof *took_ns, earlier);
+	printf("%-28s %10.2f %10.2f %10.2f %12u %10u\n", what, (double)took_ns[REQUESTS / 2] / 1e6,
+	       (double)took_ns[REQUESTS * 99 / 100] / 1e6, (double)took_ns[REQUESTS - 1] / 1e6,
 	       table->turns ? PAGES - table->dirty_pages : 0, table->turns);
 }
 

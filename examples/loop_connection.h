@@ -1,6 +1,7 @@
 /*
- * What the examples loop_*.c share: a connection with an idle timeout, and a client that sends a
- * few bytes and falls silent. The client's thread schedules and cancels timers of the same service.
+ * What epoll_loop.c and loop_*.c share: a connection with an idle timeout, and a client that sends
+ * a few bytes and falls silent. The client's thread schedules and cancels timers of the same
+ * service.
  *
  * The service has no thread. The loop watches tw_service_fd() beside its sockets, and calls
  * tw_service_advance() when it is readable. So callbacks run in the loop's thread, and need no

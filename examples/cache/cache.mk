@@ -47,4 +47,4 @@ check-cache: deps-build+cache ## the cache's tests with sanitizers, and its tabl
 .PHONY: cache
 cache: deps-build+cache ## a Redis-protocol cache beside a real redis-server: lateness of expiry, throughput
 	$(again) $(tickcache)
-	$(Q)examples/cache/measure.py $(tickcache)
+	$(Q)bench/cache.py $(tickcache)

@@ -214,17 +214,35 @@ static void describe(struct client *c, bool own, struct buffer *out)
 	free(text);
 }
 
-static void reply_clients(struct call *c, bool all)
+/* CLIENT LIST; CLIENT INFO: the client's own line. */
+void cmd_client_list(struct call *c)
 {
 	struct buffer text = {0};
+	if (c->argc > 2) {
+		reply_syntax_error(c);
+		return;
+	}
 	pthread_mutex_lock(&lists_lock);
 	for (struct loop *l = cache.loops; l < cache.loops + cache.loop_count; l++)
 		for (struct client *each = l->clients; each != NULL; each = each->next)
-			if (all || each == c->client)
+			if (c->command->variant || each == c->client)
 				describe(each, l == c->client->loop, &text);
 	pthread_mutex_unlock(&lists_lock);
 	reply_verbatim(c->out, text.data, buffer_length(&text), c->resp3);
 	buffer_free(&text);
+}
+
+void cmd_client_id(struct call *c)
+{
+	reply_integer(c->out, (int64_t)c->client->id);
+}
+
+void cmd_client_getname(struct call *c)
+{
+	if (c->client->name != NULL)
+		reply_text(c->out, c->client->name);
+	else
+		reply_null(c->out, c->resp3);
 }
 
 static bool take_name(struct call *c, struct slice value, const char *what)
@@ -239,49 +257,22 @@ static bool take_name(struct call *c, struct slice value, const char *what)
 	return true;
 }
 
-static void set_info(struct call *c, struct slice which, struct slice value)
+void cmd_client_setname(struct call *c)
 {
-	char **name = slice_is(which, "lib-name")  ? &c->client->library
-		      : slice_is(which, "lib-ver") ? &c->client->library_version
-						   : NULL;
-	if (name == NULL) {
-		reply_error(c->out, "ERR Unrecognized option '%.*s'", (int)which.length,
-			    which.data);
-	} else if (take_name(c, value, name == &c->client->library ? "lib-name" : "lib-ver")) {
-		set_text(name, value);
-		reply_ok(c->out);
-	}
+	if (!take_name(c, c->argv[2], "Client names"))
+		return;
+	set_text(&c->client->name, c->argv[2]);
+	reply_ok(c->out);
 }
 
-void cmd_client(struct call *c)
+void cmd_client_setinfo(struct call *c)
 {
-	enum { ID, GETNAME, SETNAME, INFO, LIST, SETINFO, COUNT };
-	static const struct {
-		const char *name;
-		size_t argc;
-	} known[COUNT] = {{"id", 2},   {"getname", 2}, {"setname", 3},
-			  {"info", 2}, {"list", 2},    {"setinfo", 4}};
-	size_t which = 0;
-	while (which < COUNT && !slice_is(c->argv[1], known[which].name))
-		which++;
-	if (which == COUNT) {
-		reply_unknown_subcommand(c);
-	} else if (c->argc != known[which].argc && which == LIST) {
-		reply_syntax_error(c);
-	} else if (c->argc != known[which].argc) {
-		reply_bad_arity(c, known[which].name);
-	} else if (which == ID) {
-		reply_integer(c->out, (int64_t)c->client->id);
-	} else if (which == GETNAME && c->client->name != NULL) {
-		reply_text(c->out, c->client->name);
-	} else if (which == GETNAME) {
-		reply_null(c->out, c->resp3);
-	} else if (which == SETINFO) {
-		set_info(c, c->argv[2], c->argv[3]);
-	} else if (which != SETNAME) {
-		reply_clients(c, which == LIST);
-	} else if (take_name(c, c->argv[2], "Client names")) {
-		set_text(&c->client->name, c->argv[2]);
+	bool is_name = slice_is(c->argv[2], "lib-name");
+	if (!is_name && !slice_is(c->argv[2], "lib-ver")) {
+		reply_error(c->out, "ERR Unrecognized option '%.*s'", (int)c->argv[2].length,
+			    c->argv[2].data);
+	} else if (take_name(c, c->argv[3], is_name ? "lib-name" : "lib-ver")) {
+		set_text(is_name ? &c->client->library : &c->client->library_version, c->argv[3]);
 		reply_ok(c->out);
 	}
 }
@@ -291,7 +282,7 @@ void cmd_client(struct call *c)
 void cmd_ping(struct call *c)
 {
 	if (c->argc > 2) {
-		reply_bad_arity(c, NULL);
+		reply_bad_arity(c);
 	} else if (!c->resp3 && pubsub_total(c->client) > 0) {
 		reply_array(c->out, 2);
 		reply_text(c->out, "pong");

@@ -13,12 +13,26 @@
 
 enum { S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
 
-/* In the order of their names: command_find searches in halves. */
+/*
+ * In the order of their names: command_find searches in halves. "a|b" is the subcommand b of a. A
+ * command without a function has nothing but subcommands.
+ */
 static const struct command commands[] = {
     {"append", cmd_append, 3, F, 1, 1, 1, 0},
-    {"client", cmd_client, -2, 0, 0, 0, 0, 0},
+    {"client", NULL, -2, 0, 0, 0, 0, 0},
+    {"client|getname", cmd_client_getname, 2, 0, 0, 0, 0, 0},
+    {"client|id", cmd_client_id, 2, 0, 0, 0, 0, 0},
+    {"client|info", cmd_client_list, 2, 0, 0, 0, 0, false},
+    {"client|list", cmd_client_list, -2, 0, 0, 0, 0, true},
+    {"client|setinfo", cmd_client_setinfo, 4, 0, 0, 0, 0, 0},
+    {"client|setname", cmd_client_setname, 3, 0, 0, 0, 0, 0},
     {"command", cmd_command, -1, 0, 0, 0, 0, 0},
-    {"config", cmd_config, -2, 0, 0, 0, 0, 0},
+    {"command|count", cmd_command_count, 2, 0, 0, 0, 0, 0},
+    {"command|docs", cmd_command_docs, -2, 0, 0, 0, 0, 0},
+    {"config", NULL, -2, 0, 0, 0, 0, 0},
+    {"config|get", cmd_config_get, -3, 0, 0, 0, 0, 0},
+    {"config|resetstat", cmd_config_resetstat, 2, 0, 0, 0, 0, 0},
+    {"config|set", cmd_config_set, -4, 0, 0, 0, 0, 0},
     {"dbsize", cmd_dbsize, 1, F, 0, 0, 0, 0},
     {"debug", cmd_debug, -2, 0, 0, 0, 0, 0},
     {"decr", cmd_incr, 2, F, 1, 1, 1, -1},
@@ -54,7 +68,10 @@ static const struct command commands[] = {
     {"psubscribe", cmd_subscribe, -2, S, 0, 0, 0, true},
     {"pttl", cmd_ttl, 2, F, 1, 1, 1, IN_MS},
     {"publish", cmd_publish, 3, F, 0, 0, 0, 0},
-    {"pubsub", cmd_pubsub, -2, 0, 0, 0, 0, 0},
+    {"pubsub", NULL, -2, 0, 0, 0, 0, 0},
+    {"pubsub|channels", cmd_pubsub_channels, -2, 0, 0, 0, 0, 0},
+    {"pubsub|numpat", cmd_pubsub_numpat, 2, 0, 0, 0, 0, 0},
+    {"pubsub|numsub", cmd_pubsub_numsub, -2, 0, 0, 0, 0, 0},
     {"punsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, true},
     {"quit", cmd_quit, -1, F | S, 0, 0, 0, 0},
     {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0, 0},
@@ -91,14 +108,25 @@ static int compare_names(const void *name, const void *command)
 	return strcmp(name, ((const struct command *)command)->name);
 }
 
-static const struct command *command_find(struct slice name)
+/* The subcommand, or the command if it has none of that name. NULL: neither. */
+static const struct command *command_find(const struct slice *argv, size_t argc)
 {
-	char lower[LONGEST_NAME] = "";
-	if (name.length >= LONGEST_NAME)
-		return NULL;
-	for (size_t i = 0; i < name.length; i++)
-		lower[i] = (char)tolower((unsigned char)name.data[i]);
-	return bsearch(lower, commands, COMMANDS, sizeof(commands[0]), compare_names);
+	char lower[2 * LONGEST_NAME + 1] = "";
+	const struct command *found = NULL;
+	for (size_t word = 0, end = 0; word < argc && word < 2; word++) {
+		if (argv[word].length >= LONGEST_NAME)
+			return found;
+		if (word == 1)
+			lower[end++] = '|';
+		for (size_t i = 0; i < argv[word].length; i++)
+			lower[end++] = (char)tolower((unsigned char)argv[word].data[i]);
+		const struct command *next =
+		    bsearch(lower, commands, COMMANDS, sizeof(commands[0]), compare_names);
+		if (next == NULL)
+			return found;
+		found = next;
+	}
+	return found;
 }
 
 /* As a C string: up to the first zero byte, and at most `most` characters. */
@@ -130,6 +158,25 @@ static bool is_attack(struct slice name)
 	return slice_is(name, "post") || slice_is(name, "host:");
 }
 
+static bool has_subcommands(const struct command *command)
+{
+	return command->run == NULL || command->run == cmd_command;
+}
+
+static void refuse_subcommand(struct call *c, const char *why)
+{
+	char name[LONGEST_NAME] = "";
+	for (size_t i = 0; c->command->name[i] != 0 && c->command->name[i] != '|'; i++)
+		name[i] = (char)toupper((unsigned char)c->command->name[i]);
+	reply_error(c->out, "ERR %s '%.*s'. Try %s HELP.", why, (int)c->argv[1].length,
+		    c->argv[1].data, name);
+}
+
+void reply_bad_subcommand(struct call *c)
+{
+	refuse_subcommand(c, "unknown subcommand or wrong number of arguments for");
+}
+
 static void run(struct call *c)
 {
 	const struct command *command = c->command;
@@ -139,7 +186,9 @@ static void run(struct call *c)
 		reply_unknown(c);
 	else if (command->arity > 0 ? c->argc != (size_t)command->arity
 				    : c->argc < (size_t)-command->arity)
-		reply_bad_arity(c, NULL);
+		reply_bad_arity(c);
+	else if (has_subcommands(command) && c->argc > 1)
+		refuse_subcommand(c, "unknown subcommand");
 	else if (is_subscribed_only(c))
 		reply_error(c->out,
 			    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING "
@@ -160,7 +209,7 @@ void command_run(struct client *client, struct slice *argv, size_t argc)
 	struct buffer apart = {0};
 	bool waits = client->resp3 && pubsub_total(client) > 0;
 	struct call c = {.client = client,
-			 .command = command_find(argv[0]),
+			 .command = command_find(argv, argc),
 			 .argv = argv,
 			 .argc = argc,
 			 .out = waits ? &apart : &client->out,
@@ -194,29 +243,9 @@ void reply_syntax_error(struct call *c)
 	reply_error(c->out, "ERR syntax error");
 }
 
-void reply_bad_arity(struct call *c, const char *subcommand)
+void reply_bad_arity(struct call *c)
 {
-	reply_error(c->out, "ERR wrong number of arguments for '%s%s%s' command", c->command->name,
-		    subcommand != NULL ? "|" : "", subcommand != NULL ? subcommand : "");
-}
-
-static void refuse_subcommand(struct call *c, const char *why)
-{
-	char name[LONGEST_NAME] = "";
-	for (size_t i = 0; c->command->name[i] != 0; i++)
-		name[i] = (char)toupper((unsigned char)c->command->name[i]);
-	reply_error(c->out, "ERR %s '%.*s'. Try %s HELP.", why, (int)c->argv[1].length,
-		    c->argv[1].data, name);
-}
-
-void reply_unknown_subcommand(struct call *c)
-{
-	refuse_subcommand(c, "unknown subcommand");
-}
-
-void reply_bad_subcommand(struct call *c)
-{
-	refuse_subcommand(c, "unknown subcommand or wrong number of arguments for");
+	reply_error(c->out, "ERR wrong number of arguments for '%s' command", c->command->name);
 }
 
 void reply_no_room(struct call *c)

@@ -46,9 +46,8 @@ const struct command *commands_list(size_t *count);
 /* A number of the request. False: the error has been replied. */
 bool take_integer(struct call *c, struct slice s, int64_t *out);
 void reply_syntax_error(struct call *c);
-void reply_bad_arity(struct call *c, const char *subcommand);
-void reply_unknown_subcommand(struct call *c);
-void reply_bad_subcommand(struct call *c); /* for any other use of it */
+void reply_bad_arity(struct call *c);
+void reply_bad_subcommand(struct call *c);
 void reply_no_room(struct call *c);
 
 /* How a command tells a time: variants of the commands for times to live. */
@@ -122,8 +121,12 @@ command_fn cmd_append, cmd_strlen, cmd_incr, cmd_incrby, cmd_incrbyfloat, cmd_ge
 command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_randomkey, cmd_keys, cmd_scan, cmd_dbsize,
     cmd_flush;
 command_fn cmd_expire, cmd_ttl, cmd_persist;
-command_fn cmd_subscribe, cmd_unsubscribe, cmd_publish, cmd_pubsub;
-command_fn cmd_ping, cmd_echo, cmd_hello, cmd_select, cmd_quit, cmd_reset, cmd_client;
-command_fn cmd_command, cmd_config, cmd_info, cmd_time, cmd_debug, cmd_shutdown;
+command_fn cmd_subscribe, cmd_unsubscribe, cmd_publish, cmd_pubsub_channels, cmd_pubsub_numpat,
+    cmd_pubsub_numsub;
+command_fn cmd_ping, cmd_echo, cmd_hello, cmd_select, cmd_quit, cmd_reset;
+command_fn cmd_client_getname, cmd_client_id, cmd_client_list, cmd_client_setinfo,
+    cmd_client_setname;
+command_fn cmd_command, cmd_command_count, cmd_command_docs, cmd_config_get, cmd_config_resetstat,
+    cmd_config_set, cmd_info, cmd_time, cmd_debug, cmd_shutdown;
 
 #endif

@@ -40,7 +40,7 @@ static void read_settings(struct setting *out, char *letters)
 }
 
 /* A setting is replied by the name that it was asked for, or by its own if a pattern found it. */
-static void config_get(struct call *c)
+void cmd_config_get(struct call *c)
 {
 	struct setting all[SETTINGS];
 	struct buffer found = {0};
@@ -83,9 +83,13 @@ static void refuse_setting(struct call *c, struct slice name, const char *why)
 }
 
 /* All settings of one command are stored, or none of them: one can be. */
-static void config_set(struct call *c)
+void cmd_config_set(struct call *c)
 {
 	unsigned flags;
+	if (c->argc % 2 != 0) {
+		reply_syntax_error(c);
+		return;
+	}
 	for (size_t i = 2; i < c->argc; i += 2) {
 		struct slice name = c->argv[i];
 		if (!is_setting(name)) {
@@ -113,25 +117,8 @@ static void config_set(struct call *c)
 	reply_ok(c->out);
 }
 
-void cmd_config(struct call *c)
+void cmd_config_resetstat(struct call *c)
 {
-	struct slice which = c->argv[1];
-	if (slice_is(which, "get") && c->argc < 3) {
-		reply_bad_arity(c, "get");
-	} else if (slice_is(which, "get")) {
-		config_get(c);
-	} else if (slice_is(which, "set") && c->argc < 4) {
-		reply_bad_arity(c, "set");
-	} else if (slice_is(which, "set") && c->argc % 2 != 0) {
-		reply_syntax_error(c);
-	} else if (slice_is(which, "set")) {
-		config_set(c);
-	} else if (!slice_is(which, "resetstat")) {
-		reply_unknown_subcommand(c);
-	} else if (c->argc != 2) {
-		reply_bad_arity(c, "resetstat");
-	} else {
-		info_reset();
-		reply_ok(c->out);
-	}
+	info_reset();
+	reply_ok(c->out);
 }

@@ -219,24 +219,38 @@ static void reply_command(struct call *c, const struct command *command)
 	reply_integer(c->out, command->key_step);
 }
 
-/* redis-cli asks for DOCS at its start, and does without what it does not get. */
+static bool is_subcommand(const struct command *command)
+{
+	return strchr(command->name, '|') != NULL;
+}
+
+void cmd_command_count(struct call *c)
+{
+	size_t count;
+	int64_t own = 0;
+	const struct command *list = commands_list(&count);
+	for (size_t i = 0; i < count; i++)
+		own += !is_subcommand(&list[i]);
+	if (c->argc == 1)
+		reply_array(c->out, (size_t)own);
+	else
+		reply_integer(c->out, own);
+}
+
 void cmd_command(struct call *c)
 {
 	size_t count;
 	const struct command *list = commands_list(&count);
-	if (c->argc == 1) {
-		reply_array(c->out, count);
-		for (size_t i = 0; i < count; i++)
+	cmd_command_count(c);
+	for (size_t i = 0; i < count; i++)
+		if (!is_subcommand(&list[i]))
 			reply_command(c, &list[i]);
-	} else if (slice_is(c->argv[1], "count") && c->argc == 2) {
-		reply_integer(c->out, (int64_t)count);
-	} else if (slice_is(c->argv[1], "docs")) {
-		reply_map(c->out, 0, c->resp3);
-	} else if (slice_is(c->argv[1], "count")) {
-		reply_bad_arity(c, "count");
-	} else {
-		reply_unknown_subcommand(c);
-	}
+}
+
+/* redis-cli asks for it at its start, and does without what it does not get. */
+void cmd_command_docs(struct call *c)
+{
+	reply_map(c->out, 0, c->resp3);
 }
 
 void cmd_time(struct call *c)

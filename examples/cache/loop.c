@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -91,21 +90,6 @@ int loop_listen_beside(int fd)
 	return listen_tcp(&in, true);
 }
 
-/* Whether the path is a socket that no process listens on: what a killed server leaves behind. */
-static bool is_abandoned(const struct sockaddr_un *un)
-{
-	struct stat s;
-	if (lstat(un->sun_path, &s) < 0 || !S_ISSOCK(s.st_mode))
-		return false;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	bool abandoned =
-	    connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED;
-	close(fd);
-	return abandoned;
-}
-
 int loop_listen_unix(const char *path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -118,8 +102,6 @@ int loop_listen_unix(const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return refused(fd, what, "socket");
-	if (is_abandoned(&un))
-		unlink(path);
 	return listen_on(fd, (const struct sockaddr *)&un, sizeof(un), what);
 }
 

@@ -248,8 +248,12 @@ void cmd_publish(struct call *c)
 	reply_integer(c->out, (int64_t)pubsub_publish(c->argv[1], c->argv[2]));
 }
 
-static void reply_channels(struct call *c)
+void cmd_pubsub_channels(struct call *c)
 {
+	if (c->argc > 3) {
+		reply_bad_subcommand(c);
+		return;
+	}
 	struct buffer names = {0};
 	size_t count = 0;
 	pthread_mutex_lock(&lock);
@@ -275,26 +279,18 @@ static size_t receivers_of(struct slice channel)
 	return count;
 }
 
-void cmd_pubsub(struct call *c)
+void cmd_pubsub_numsub(struct call *c)
 {
-	struct slice which = c->argv[1];
-	if (slice_is(which, "channels") && c->argc <= 3) {
-		reply_channels(c);
-	} else if (slice_is(which, "channels")) {
-		reply_bad_subcommand(c);
-	} else if (slice_is(which, "numsub")) {
-		reply_array(c->out, 2 * (c->argc - 2));
-		for (size_t i = 2; i < c->argc; i++) {
-			reply_slice(c->out, c->argv[i]);
-			reply_integer(c->out, (int64_t)receivers_of(c->argv[i]));
-		}
-	} else if (!slice_is(which, "numpat")) {
-		reply_unknown_subcommand(c);
-	} else if (c->argc != 2) {
-		reply_bad_arity(c, "numpat");
-	} else {
-		reply_integer(c->out, (int64_t)pubsub_topics(true));
+	reply_array(c->out, 2 * (c->argc - 2));
+	for (size_t i = 2; i < c->argc; i++) {
+		reply_slice(c->out, c->argv[i]);
+		reply_integer(c->out, (int64_t)receivers_of(c->argv[i]));
 	}
+}
+
+void cmd_pubsub_numpat(struct call *c)
+{
+	reply_integer(c->out, (int64_t)pubsub_topics(true));
 }
 
 /* ------------------------------------------------------------------ what happens to keys */

@@ -222,7 +222,7 @@ void cmd_mset(struct call *c)
 	size_t pairs = (c->argc - 1) / 2;
 	bool may = true, only_new = c->command->variant;
 	if (c->argc % 2 == 0) {
-		reply_bad_arity(c, NULL);
+		reply_bad_arity(c);
 		return;
 	}
 	uint64_t locked = keys_lock(&c->argv[1], pairs, 2);

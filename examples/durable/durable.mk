@@ -9,10 +9,8 @@ $(durable): $(durable_o) $(archives)
 
 .PHONY: durable check-durable
 
-durable: deps-build+durable ## timers in Redis: nodes die, Redis dies, 100,000 jobs fall due; ends with a verdict
-	$(again) $(durable)
-	$(Q)examples/durable/show.sh $(durable)
+durable: check-durable
 
-check-durable: deps-build+durable+faults ## timers in Redis under faults of nodes and of Redis; a minute
+check-durable: deps-build+durable+faults ## timers in Redis: nodes and Redis die, stop and err; ends with a verdict
 	$(again) $(durable)
 	$(Q)test/examples/durable.sh $(durable)

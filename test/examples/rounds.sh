@@ -1,4 +1,4 @@
-# What show.sh and the test share: a redis-server of its own, nodes, and rounds of jobs with a
+# What durable.sh uses: a redis-server of its own, nodes, and rounds of jobs with a
 # ledger. Expects $program. Sets $dir, $socket, $redis (a process), $node (the last one started).
 # shellcheck shell=sh disable=SC2034,SC2154
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""measure.py TICKCACHE: measures tickcache and a redis-server, in turn, with the same clients: how
+"""cache.py TICKCACHE: measures tickcache and a redis-server, in turn, with the same clients: how
 late `expired` events come, and what redis-benchmark finds."""
 import random
 import re
@@ -27,7 +27,7 @@ def start(command, port):
             return process
         except OSError:
             time.sleep(0.05)
-    sys.exit(f"measure: {command[0]} does not start")
+    sys.exit(f"cache: {command[0]} does not start")
 
 
 def request(*words):
@@ -44,7 +44,7 @@ def ask(port, requests):
             s.sendall(b"".join(lot))
             for _ in lot:
                 if replies.readline()[:1] not in b"+:":
-                    sys.exit("measure: a request was refused")
+                    sys.exit("cache: a request was refused")
 
 
 def lateness(port, hour_keys):
