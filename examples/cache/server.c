@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <malloc.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +29,6 @@
 #define WANTED_CLIENTS 10000
 #define SPARE_DESCRIPTORS 32
 #define MAX_TIMERS (1u << 26)
-#define LEAST_TRIM (1u << 20)
 
 struct cache cache = {
     .port = 6379, .bind = "127.0.0.1", .loop_count = 1, .max_clients = WANTED_CLIENTS};
@@ -165,37 +163,11 @@ static void block_signals(sigset_t *end)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/*
- * The allocator maps each block of this size or more by itself, and unmaps it when it is freed.
- * Without this setting the limit rises to the size of each such block that is freed, up to 32 MiB.
- */
-enum { OWN_PAGES = 256 * 1024 };
-
-/*
- * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to half
- * of their former size, a call gives pages back to the system. It takes some milliseconds, so it
- * does not run on a thread that serves.
- */
-static void give_memory_back(size_t *peak)
-{
-	size_t bytes = 0;
-	for (size_t i = 0; i < SHARDS; i++)
-		bytes += atomic_load_explicit(&shards[i].bytes, memory_order_relaxed);
-	*peak = bytes > *peak ? bytes : *peak;
-	if (*peak >= LEAST_TRIM && bytes < *peak / 2) {
-		malloc_trim(0);
-		*peak = bytes;
-	}
-}
-
 static void wait_for_end(const sigset_t *end)
 {
 	const struct timespec second = {.tv_sec = 1};
-	size_t peak = 0;
-	while (sigtimedwait(end, NULL, &second) < 0) {
+	while (sigtimedwait(end, NULL, &second) < 0)
 		info_sample();
-		give_memory_back(&peak);
-	}
 }
 
 void cache_shut_down(void)
@@ -255,7 +227,6 @@ int main(int argc, char **argv)
 {
 	sigset_t end;
 	take_options(argc, argv);
-	mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
 	block_signals(&end);
 	fit_clients();
 	int error = make_service();
