@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include <asio.hpp>
 
@@ -25,9 +27,7 @@ class session : public std::enable_shared_from_this<session>
 	{
 	}
 
-	/*
-	 * Each read moves the timeout: this cancels the wait that is under way, and begins another.
-	 */
+	/* Each read moves the timeout: the wait that is under way is cancelled. */
 	void read()
 	{
 		idle_.expires_after(150ms);
@@ -62,46 +62,21 @@ class session : public std::enable_shared_from_this<session>
 	std::array<char, 1024> data_;
 };
 
-class client : public std::enable_shared_from_this<client>
+/* A client of the old kind, on a thread of its own. It waits until the server hangs up. */
+static void call(tcp::endpoint server, int words)
 {
-      public:
-	client(asio::io_context &io, int words) : socket_(io), pause_(io), left_(words)
-	{
+	asio::io_context io;
+	tcp::socket socket(io);
+	asio::error_code ended;
+	std::array<char, 5> heard;
+	socket.connect(server);
+	for (; words > 0 && !ended; words--) {
+		asio::write(socket, asio::buffer("hello", 5), ended);
+		asio::read(socket, asio::buffer(heard), ended);
+		std::this_thread::sleep_for(20ms);
 	}
-	void start(const tcp::endpoint &server)
-	{
-		socket_.connect(server);
-		speak();
-	}
-
-      private:
-	void speak()
-	{
-		if (left_-- == 0)
-			return wait_for_the_end();
-		asio::error_code error;
-		asio::write(socket_, asio::buffer("hello", 5), error);
-		if (error)
-			return; /* the pause took longer than the server waits */
-		asio::async_read(socket_, asio::buffer(heard_),
-				 [self = shared_from_this()](asio::error_code, std::size_t) {
-					 self->pause_.expires_after(20ms);
-					 self->pause_.async_wait(
-					     [self](asio::error_code) { self->speak(); });
-				 });
-	}
-	void wait_for_the_end()
-	{
-		socket_.async_read_some(
-		    asio::buffer(heard_),
-		    [self = shared_from_this()](asio::error_code, std::size_t) {});
-	}
-
-	tcp::socket socket_;
-	timer pause_;
-	int left_;
-	std::array<char, 5> heard_;
-};
+	asio::read(socket, asio::buffer(heard), ended);
+}
 
 static void accept(tcp::acceptor &acceptor)
 {
@@ -119,9 +94,12 @@ int main()
 	asio::io_context io;
 	tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
 	accept(acceptor);
+	std::vector<std::thread> clients;
 	for (int words : {1, 5, 10})
-		std::make_shared<client>(io, words)->start(acceptor.local_endpoint());
+		clients.emplace_back(call, acceptor.local_endpoint(), words);
 	io.run(); /* until nothing is left to do */
+	for (std::thread &client : clients)
+		client.join();
 	std::printf("%d sessions, %d closed as idle\n", sessions, closed_as_idle);
 	return sessions == 3 && closed_as_idle == 3 ? 0 : 1;
 }

@@ -84,7 +84,6 @@ static void print_line(const char *what, const struct request *requests, const s
 	       table->turns ? PAGES - table->dirty_pages : 0, table->turns);
 }
 
-/* Returns when `count` requests have been answered: they use the caller's memory. */
 static void await_quiet(tw_scheduler *scheduler)
 {
 	struct tw_scheduler_stats stats = {.size = sizeof stats};

@@ -21,8 +21,7 @@ static void on_answer(void *arg)
 	(void)arg;
 	open_now--;
 	answered++;
-	/* to the next in line; its function is called on a worker */
-	tw_semaphore_release(connections, 1);
+	tw_semaphore_release(connections, 1); /* the next function is called on a worker */
 }
 
 /* Called with a permit. */

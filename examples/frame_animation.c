@@ -24,8 +24,7 @@ struct animation {
 static uint64_t lateness_ns(const struct animation *a, uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - a->start_ns;
-	uint64_t frame = passed_ns * FPS / TW_SECOND;
-	return passed_ns - frame * TW_SECOND / FPS;
+	return passed_ns - passed_ns * FPS / TW_SECOND * TW_SECOND / FPS;
 }
 
 static void draw(const struct animation *a, uint64_t late_ns)

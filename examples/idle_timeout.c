@@ -43,9 +43,7 @@ int main(void)
 		return 1;
 	for (int use = 0; use < 20; use++) {
 		wait_for_traffic();
-		uint64_t loop_ns =
-		    /* a loop reads this once a turn for all connections */
-		    tw_service_now(c.service);
+		uint64_t loop_ns = tw_service_now(c.service); /* a loop reads it once a turn */
 		if (tw_reset_at(c.service, idle, loop_ns + IDLE_NS) != 0)
 			break; /* the machine stalled until the connection was idle */
 		touched_ns = loop_ns;

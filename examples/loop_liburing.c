@@ -24,45 +24,26 @@ static bool poll_again(struct io_uring *ring, int fd)
 	return true;
 }
 
-/* Serves the sockets that have answers. Returns -1 for an error, 1 if timers are due, else 0. */
-static int serve_sockets(struct io_uring *ring, struct connection *connection)
-{
-	struct io_uring_cqe *done;
-	int due = 0;
-	while (io_uring_peek_cqe(ring, &done) == 0) {
-		bool timers =
-		    io_uring_cqe_get_data64(done) == (unsigned)tw_service_fd(connection->timers);
-		io_uring_cqe_seen(ring, done);
-		if (timers) {
-			due = 1;
-			continue;
-		}
-		connection_readable(connection);
-		if (!poll_again(ring, connection->fd))
-			return -1;
-	}
-	return due;
-}
-
-static int serve(struct io_uring *ring, struct connection *connection)
+/* A turn: the sockets that have answers, then the timers if they have one. False: an error. */
+static bool turn(struct io_uring *ring, struct connection *connection)
 {
 	int timers_fd = tw_service_fd(connection->timers);
-	if (!poll_again(ring, connection->fd) || !poll_again(ring, timers_fd))
-		return -1;
-	while (!connection_done(connection)) {
-		struct io_uring_cqe *first;
-		io_uring_submit(ring);
-		if (io_uring_wait_cqe(ring, &first) != 0)
-			continue; /* a signal */
-		int due = serve_sockets(ring, connection);
-		if (due < 0)
-			return -1;
-		if (due)
-			connection_timers_due(connection);
-		if (due && !poll_again(ring, timers_fd))
-			return -1;
+	struct io_uring_cqe *done;
+	bool due = false, well = true;
+	while (well && io_uring_peek_cqe(ring, &done) == 0) {
+		bool is_timers = io_uring_cqe_get_data64(done) == (unsigned)timers_fd;
+		io_uring_cqe_seen(ring, done);
+		due |= is_timers;
+		if (!is_timers) {
+			connection_readable(connection);
+			well = poll_again(ring, connection->fd);
+		}
 	}
-	return 0;
+	if (well && due) {
+		connection_timers_due(connection);
+		well = poll_again(ring, timers_fd);
+	}
+	return well;
 }
 
 int main(void)
@@ -76,7 +57,14 @@ int main(void)
 	}
 	if (!connection_open(&connection))
 		return 1;
-	int failed = serve(&ring, &connection);
+	bool well =
+	    poll_again(&ring, connection.fd) && poll_again(&ring, tw_service_fd(connection.timers));
+	while (well && !connection_done(&connection)) {
+		struct io_uring_cqe *first;
+		io_uring_submit(&ring);
+		if (io_uring_wait_cqe(&ring, &first) == 0) /* else a signal */
+			well = turn(&ring, &connection);
+	}
 	io_uring_queue_exit(&ring);
-	return connection_end(&connection) || failed ? 1 : 0;
+	return connection_end(&connection) || !well ? 1 : 0;
 }

@@ -83,8 +83,7 @@ static void plan(tw_sim *sim, struct connection *connections, struct visit *visi
 		struct connection *c = &connections[tw_sim_random(sim, CONNECTIONS)];
 		uint64_t at_ns = tw_sim_random(sim, 3600) * TW_SECOND;
 		uint64_t takes_ns =
-		    /* sometimes just as long as the timeout */
-		    (3 + tw_sim_random(sim, 3)) * TW_SECOND;
+		    (3 + tw_sim_random(sim, 3)) * TW_SECOND; /* at most the timeout */
 		visits[2 * i] = (struct visit){c, false};
 		visits[2 * i + 1] = (struct visit){c, true};
 		tw_schedule_at(c->service, at_ns, arrive, &visits[2 * i], NULL);
@@ -92,7 +91,6 @@ static void plan(tw_sim *sim, struct connection *connections, struct visit *visi
 	}
 }
 
-/* What must hold at the end, in any order of events. */
 static bool holds(const struct connection *c)
 {
 	return !c->open && !c->waiting && (c->closed_idle > 0 || c->answered + c->timed_out == 0);
@@ -124,14 +122,12 @@ int main(int argc, char **argv)
 {
 	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 	unsigned answered = 0, timed_out = 0, runs = argc > 1 ? 1 : SEEDS;
-	for (unsigned i = 0; i < runs; i++) {
-		uint64_t seed = first + i;
+	for (uint64_t seed = first; seed < first + runs; seed++)
 		if (!play(seed, &answered, &timed_out)) {
-			printf("seed %llu: broken; to see it again: simulation %llu\n",
-			       (unsigned long long)seed, (unsigned long long)seed);
+			printf("broken; to see it again: simulation %llu\n",
+			       (unsigned long long)seed);
 			return 1;
 		}
-	}
 	printf("%u simulated hours: %u requests answered, %u timed out, every connection closed\n",
 	       runs, answered, timed_out);
 	return 0;

@@ -1,9 +1,7 @@
 /*
- * A loop: one thread, one epoll, listening sockets, its clients. A client: its socket, what has
- * arrived and is no whole request yet, what it has not taken yet.
- *
- * A client belongs to its loop's thread. Other threads see it in CLIENT LIST only, under the lock
- * of all lists, and as a subscriber (pubsub.h).
+ * A loop: one thread, one epoll, listening sockets, its clients. A client belongs to its loop's
+ * thread. Other threads see it in CLIENT LIST only, under the lock of all lists, and as a
+ * subscriber (pubsub.h).
  *
  * Memory is bounded. The server reads and runs what a client sends whether it takes the replies or
  * not, so a client may send a long pipeline before it reads. One whose replies wait beyond

@@ -54,7 +54,7 @@
 #include <stdlib.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/expiry.h"
+#include "examples/cache/table.h"
 #include "examples/cache/pubsub.h"
 
 static void expire(void *arg);

@@ -4,7 +4,6 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/expiry.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/resp.h"
 
@@ -99,12 +98,12 @@ bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms)
 		return false;
 	}
 	if (old != NULL) {
-		table_replace(p->shard, p->hash, old, e);
+		table_unlink(p->shard, p->hash, old);
 		expiry_retire(p->shard, old);
 	} else {
-		table_link(p->shard, p->hash, e);
 		notify(NOTIFY_NEW, "new", p->key);
 	}
+	table_link(p->shard, p->hash, e);
 	p->entry = e;
 	return true;
 }

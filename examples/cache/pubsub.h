@@ -60,10 +60,7 @@ enum notify_flags {
 /* Publishes an event of a key. Any thread, also under a shard's lock. */
 void notify(unsigned kind, const char *event, struct slice key);
 
-/*
- * The letters of notify-keyspace-events. False: an unknown letter. `out` has room for 24
- * characters.
- */
+/* The letters of notify-keyspace-events. False: an unknown letter. `out`: 24 characters. */
 bool notify_parse(struct slice letters, unsigned *flags);
 void notify_letters(unsigned flags, char *out);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "examples/cache/commands.h"
-#include "examples/cache/expiry.h"
 #include "examples/cache/resp.h"
 
 #define MAX_CURSOR 20

@@ -22,7 +22,6 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/expiry.h"
 #include "examples/cache/table.h"
 
 #define MAX_THREADS 64
@@ -39,7 +38,6 @@ static const char usage[] =
     "  --bind ADDR        IPv4 address to listen on; default 127.0.0.1\n"
     "  --unixsocket PATH  listen on this socket, too\n"
     "  --threads N        event loops; default 1, at most 64\n"
-    "  --maxclients N     refuse further clients; default 10000, less if descriptors are limited\n"
     "  --help             print this\n";
 
 static unsigned long number(const char *text, unsigned long most)
@@ -60,7 +58,6 @@ static void take_options(int argc, char **argv)
 	    {"bind", required_argument, NULL, 'b'},
 	    {"unixsocket", required_argument, NULL, 'u'},
 	    {"threads", required_argument, NULL, 't'},
-	    {"maxclients", required_argument, NULL, 'c'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -74,8 +71,6 @@ static void take_options(int argc, char **argv)
 			cache.unix_path = optarg;
 		else if (option == 't')
 			cache.loop_count = (unsigned)number(optarg, MAX_THREADS);
-		else if (option == 'c')
-			cache.max_clients = (unsigned)number(optarg, 1000000);
 		else
 			cache.loop_count = 0;
 		if (option == 'h') {

@@ -3,7 +3,6 @@
 
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/expiry.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/resp.h"
 

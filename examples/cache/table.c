@@ -198,13 +198,6 @@ void table_unlink(struct shard *s, uint64_t hash, struct entry *e)
 		shrink(s);
 }
 
-void table_replace(struct shard *s, uint64_t hash, struct entry *old, struct entry *e)
-{
-	struct entry **link = link_of(s, hash, old);
-	e->next = old->next;
-	*link = e;
-}
-
 /* ------------------------------------------------------------------ all entries */
 
 void table_each(struct shard *s, table_visit *visit, void *arg)

@@ -104,9 +104,6 @@ struct entry *table_find(struct shard *s, uint64_t hash, struct slice key);
 void table_link(struct shard *s, uint64_t hash, struct entry *e);
 void table_unlink(struct shard *s, uint64_t hash, struct entry *e);
 
-/* Puts `e` into the place of `old`, which has the same key. Does not free `old`. */
-void table_replace(struct shard *s, uint64_t hash, struct entry *old, struct entry *e);
-
 typedef void table_visit(void *arg, struct shard *s, struct entry *e);
 
 /* Visits every entry. The visitor changes nothing in the table. */
@@ -121,5 +118,34 @@ void table_clear(struct shard *s, table_visit *visit, void *arg);
  * meanwhile; some of it perhaps twice.
  */
 uint64_t table_scan(struct shard *s, uint64_t cursor, table_visit *visit, void *arg);
+
+/*
+ * Keys that end on time: one tickwheel timer for each key with a deadline. expiry.c has these
+ * functions, and the rules of ownership.
+ */
+
+/*
+ * The entry of a key that is visible: in the table, and before its deadline. A key that is past
+ * its deadline is removed here, and its end published, if its timer has not done so yet.
+ */
+struct entry *expiry_find(struct shard *s, uint64_t hash, struct slice key);
+
+/* The same without removing: for visitors of the whole table. */
+bool expiry_visible(const struct entry *e);
+
+/*
+ * Gives an entry a deadline, or moves it. The entry may be outside of the table still.
+ * False: the service has no room for the timer. Nothing has changed then.
+ */
+bool expiry_set(struct shard *s, struct entry *e, uint64_t deadline_ms);
+
+/* Takes the deadline away, if there is one. */
+void expiry_clear(struct shard *s, struct entry *e);
+
+/*
+ * Ends an entry that was unlinked or replaced: cancels its timer and frees it, now or in the
+ * timer's callback.
+ */
+void expiry_retire(struct shard *s, struct entry *e);
 
 #endif

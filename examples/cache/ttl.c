@@ -1,7 +1,6 @@
 /* Commands for times to live. */
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/expiry.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/resp.h"
 

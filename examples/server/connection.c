@@ -9,9 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "examples/server/ban.h"
 #include "examples/server/loop.h"
-#include "examples/server/report.h"
 
 #define FLUSH_AT 65536
 
@@ -68,10 +66,9 @@ static bool watch(struct connection *c, uint32_t events)
 	return epoll_ctl(c->loop->epoll_fd, operation, c->fd, &event) == 0;
 }
 
-void connection_open(struct connection *c, int fd, uint32_t address, uint64_t now_ns)
+void connection_open(struct connection *c, int fd, uint64_t now_ns)
 {
 	c->fd = fd;
-	c->address = address;
 	c->closing = false;
 	c->watched = UINT32_MAX;
 	set(c, TIMEOUT_HEAD, now_ns + c->loop->server->limits.head_ns);
@@ -161,7 +158,6 @@ static void answer(struct connection *c, const struct http_request *r)
 static void reproach(struct connection *c)
 {
 	count_up(&c->loop->figures.malformed);
-	ban_strike(c->address);
 	respond_and_close(c, 400);
 }
 

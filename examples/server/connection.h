@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "examples/server/bytes.h"
+#include "examples/server/http.h"
 #include "examples/server/timeout.h"
 
 enum timeout_kind {
@@ -25,7 +25,6 @@ struct connection {
 	struct loop *loop;
 	struct connection *next_free;
 	int fd;
-	uint32_t address;
 	uint32_t watched;    /* epoll events */
 	bool closing;        /* ends when all answers are sent */
 	struct bytes unread; /* the start of a head, or requests that wait */
@@ -34,7 +33,7 @@ struct connection {
 };
 
 void connection_init(struct connection *c, struct loop *loop);
-void connection_open(struct connection *c, int fd, uint32_t address, uint64_t now_ns);
+void connection_open(struct connection *c, int fd, uint64_t now_ns);
 void connection_on_event(struct connection *c, uint32_t events);
 void connection_on_notice(const struct notice *n);
 void connection_close(struct connection *c);

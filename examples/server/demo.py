@@ -16,7 +16,7 @@ import subprocess
 import sys
 from time import monotonic
 
-HEAD, REQUEST, IDLE, BAN = 2, 1, 3, 2  # the server's timeouts, in seconds
+HEAD, REQUEST, IDLE = 2, 1, 3  # the server's timeouts, in seconds
 LOAD_S, LAST_MOMENT_S = 12, 22
 ROOT = b"GET / HTTP/1.1\r\nHost: demo\r\n\r\n"
 COLUMNS = "connections requests pending scheduled cancelled moved fired wakeups".split()
@@ -30,18 +30,12 @@ class Client:
     def __init__(self, demo, kind, number):
         self.demo, self.kind, self.number = demo, kind, number
         self.since = self.late = None  # seconds; late: how long after its timeout it was cut off
-        self.answers = self.wrong = self.refused = 0
+        self.answers = self.wrong = 0
         self.writer = None
 
-    async def connect(self, address="127.0.0.1"):
-        self.disconnect()
+    async def connect(self):
         self.since = monotonic()
-        self.reader, self.writer = await asyncio.open_connection(
-            "127.0.0.1", self.demo.port, local_addr=(address, 0))
-
-    def disconnect(self):
-        if self.writer:
-            self.writer.close()
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.demo.port)
 
     def say(self, data):
         self.since = monotonic()
@@ -105,26 +99,6 @@ async def overlong(c):
     await c.until_cut_off()
 
 
-async def villain(c):
-    """Three misdeeds, then knocks until the ban ends, from an address of its own."""
-    address = f"127.0.1.{1 + c.number}"
-    for _ in range(3):
-        await c.connect(address)
-        c.say(b"GET\r\n\r\n")
-        since = c.since
-        while await c.answer():
-            pass
-    while True:
-        await c.connect(address)
-        c.writer.write(ROOT)
-        if await c.answer() == 200:
-            break
-        c.refused += 1
-        await asyncio.sleep(0.02)
-    c.late = monotonic() - since - c.kind.timeout
-    c.disconnect()
-
-
 # ---- clients that must never be cut off
 
 
@@ -163,11 +137,10 @@ class Demo:
                       Kind(trickle, "send a head byte by byte", 400, HEAD, 8),
                       Kind(quiet, "1 to 3 requests, silence", 1200, IDLE, 7),
                       Kind(overlong, "ask for 8 s of work", 500, REQUEST, 9),
-                      Kind(villain, "misbehave, are banned", 20, BAN, 4),
                       Kind(steady, "a request each 500 ms", 200, 0, 2),
                       Kind(halting, "heads in pieces, in time", 100, 0, 2),
                       Kind(patient, "ask for 300 ms of work", 100, 0, 2)]
-        options = {"head": HEAD, "request": REQUEST, "idle": IDLE, "ban": BAN}
+        options = {"head": HEAD, "request": REQUEST, "idle": IDLE}
         self.server = subprocess.Popen(
             [server] + [w for k, s in options.items() for w in (f"--{k}-ms", str(1000 * s))],
             stdout=subprocess.PIPE, text=True)
@@ -191,7 +164,7 @@ class Demo:
         asks = Client(self, None, 0)
         await asks.connect()
         await asks.ask(get(b"/stats"))
-        asks.disconnect()
+        asks.writer.close()
         page = {name: int(n) for name, n in map(str.split, asks.body.splitlines())}
         return page | {"connections": page["accepted"] - page["closed"]}
 
@@ -231,15 +204,15 @@ class Demo:
         return self.verdict(page, load_output, server_output)
 
     def check(self, holds, text):
-        print(f"  {'PASS' if holds else 'FAIL'}  {text}")
+        word = "PASS" if holds else "FAIL" if self.held_up < 0.5 else "busy"
+        print(f"  {word}  {text}")
         self.failures += not holds
 
     def judge_cut_off(self, kind):
         late = sorted(1000 * c.late for c in kind.clients if c.late is not None) or [-1]
         text = (f"{kind.does:26} {len(late):5} of {kind.count:5} ended after their {kind.timeout} s"
                 f" and {late[0]:.2f} .. {late[-1]:.2f} ms (median {late[len(late) // 2]:.2f})")
-        right = kind.script is not villain or all(c.refused for c in kind.clients)
-        self.check(right and len(late) == kind.count and late[0] >= 0, text)
+        self.check(len(late) == kind.count and late[0] >= 0, text)
 
     def verdict(self, page, load, server):
         print("\nVerdict")
@@ -253,8 +226,7 @@ class Demo:
             self.check(wrong == 0, f"{kind.does:26} {kind.count:5} still connected, "
                        f"{sum(c.answers for c in kind.clients)} answers, {wrong} wrong")
         for name, timeout in ("head", HEAD), ("idle", IDLE), ("request", REQUEST):
-            wanted = sum(k.count for k in self.kinds
-                         if k.timeout == timeout and k.script is not villain)
+            wanted = sum(k.count for k in self.kinds if k.timeout == timeout)
             self.check(page[f"timeouts_{name}"] == wanted,
                        f"{name} timeouts: {page[f'timeouts_{name}']}, {wanted} expected")
         rate = re.search(r"Requests/sec: *([\d.]+)", load)
@@ -263,7 +235,8 @@ class Demo:
         self.check(page["rejected"] == 0 and page["full"] == 0, "no timer and no connection "
                    f"refused; {page['stale']} timeouts lost the race against a request")
         self.check(self.server.returncode == 0 and ": balanced" in server, server.strip())
-        print("\nAll of it holds." if self.failures == 0 else "\nIT DOES NOT HOLD.")
+        print("\nAll of it holds." if self.failures == 0 else "\nIT DOES NOT HOLD."
+              if self.held_up < 0.5 else "\nThe machine is too busy to tell.")
         return self.failures > 0
 
 

@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -94,15 +95,19 @@ int http_parse(const char *data, size_t length, struct http_request *out)
 	return out->has_host ? (int)(empty_line + 4 - data) : HTTP_MALFORMED;
 }
 
+static bool is_text(const char *s, size_t length, const char *text)
+{
+	return length == strlen(text) && memcmp(s, text, length) == 0;
+}
+
 bool http_method_is(const struct http_request *r, const char *method)
 {
-	return r->method_length == strlen(method) &&
-	       memcmp(r->method, method, r->method_length) == 0;
+	return is_text(r->method, r->method_length, method);
 }
 
 bool http_path_is(const struct http_request *r, const char *path)
 {
-	return r->target_length == strlen(path) && memcmp(r->target, path, r->target_length) == 0;
+	return is_text(r->target, r->target_length, path);
 }
 
 long http_number(const struct http_request *r, const char *path, const char *name)
@@ -122,22 +127,20 @@ long http_number(const struct http_request *r, const char *path, const char *nam
 
 static const char *reason(int status)
 {
-	switch (status) {
-	case 200:
-		return "OK";
-	case 400:
-		return "Bad Request";
-	case 404:
-		return "Not Found";
-	case 405:
-		return "Method Not Allowed";
-	case 408:
-		return "Request Timeout";
-	case 413:
-		return "Content Too Large";
-	default:
-		return "Service Unavailable";
-	}
+	static const struct {
+		int status;
+		const char *text;
+	} reasons[] = {{200, "OK"},
+		       {400, "Bad Request"},
+		       {404, "Not Found"},
+		       {405, "Method Not Allowed"},
+		       {408, "Request Timeout"},
+		       {413, "Content Too Large"},
+		       {503, "Service Unavailable"}};
+	size_t i = 0;
+	while (reasons[i].status != status)
+		i++;
+	return reasons[i].text;
 }
 
 bool http_respond(struct bytes *out, int status, bool keep_alive, const char *body, size_t length)
@@ -152,4 +155,49 @@ bool http_respond(struct bytes *out, int status, bool keep_alive, const char *bo
 		return true;
 	out->length = before;
 	return false;
+}
+
+/* ------------------------------------------------------------------ bytes: doubling growth */
+
+static bool bytes_reserve(struct bytes *b, size_t more)
+{
+	if (b->room - b->length >= more)
+		return true;
+	size_t room = b->room > 0 ? b->room : 256;
+	while (room - b->length < more)
+		room *= 2;
+	char *data = realloc(b->data, room);
+	if (data == NULL)
+		return false;
+	b->data = data;
+	b->room = room;
+	return true;
+}
+
+bool bytes_append(struct bytes *b, const void *data, size_t length)
+{
+	if (!bytes_reserve(b, length))
+		return false;
+	memcpy(b->data + b->length, data, length);
+	b->length += length;
+	return true;
+}
+
+bool bytes_keep(struct bytes *b, const char *data, size_t length)
+{
+	if (length == 0) {
+		bytes_free(b);
+		return true;
+	}
+	if (length > b->length && !bytes_reserve(b, length - b->length))
+		return false;
+	memmove(b->data, data, length);
+	b->length = length;
+	return true;
+}
+
+void bytes_free(struct bytes *b)
+{
+	free(b->data);
+	*b = (struct bytes){0};
 }

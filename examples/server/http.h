@@ -9,7 +9,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "examples/server/bytes.h"
+/* A growing run of bytes. An idle connection has none of them allocated. */
+struct bytes {
+	char *data;
+	size_t length, room;
+};
+
+/* False: out of memory, nothing changed. */
+bool bytes_append(struct bytes *b, const void *data, size_t length);
+
+/*
+ * Replaces the content. The source may be the content itself: so the rest of a head moves to the
+ * front.
+ */
+bool bytes_keep(struct bytes *b, const char *data, size_t length);
+void bytes_free(struct bytes *b);
 
 #define HTTP_MAX_HEAD 8192
 

@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "examples/server/ban.h"
 #include "examples/server/loop.h"
 
 #define EVENTS_PER_TURN 256
@@ -58,13 +57,8 @@ static struct connection *take_slot(struct loop *l)
 	return c;
 }
 
-static void admit(struct loop *l, int fd, uint32_t address)
+static void admit(struct loop *l, int fd)
 {
-	if (ban_refuses(address)) {
-		count_up(&l->figures.refused);
-		close(fd);
-		return;
-	}
 	struct connection *c = take_slot(l);
 	if (c == NULL) {
 		count_up(&l->figures.full);
@@ -76,19 +70,16 @@ static void admit(struct loop *l, int fd, uint32_t address)
 	 * Reads the clock again: the client may have come after the turn began, and would be cut
 	 * off too early.
 	 */
-	connection_open(c, fd, address, tw_service_now(l->server->service));
+	connection_open(c, fd, tw_service_now(l->server->service));
 }
 
 static void accept_some(struct loop *l)
 {
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-		struct sockaddr_in peer;
-		socklen_t length = sizeof(peer);
-		int fd = accept4(l->listen_fd, (struct sockaddr *)&peer, &length,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(l->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
-		admit(l, fd, peer.sin_addr.s_addr);
+		admit(l, fd);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "examples/server/connection.h"
 #include "examples/server/http.h"
@@ -18,7 +19,7 @@
 #define LOOP_INPUT (2 * HTTP_MAX_HEAD)
 
 struct limits {
-	uint64_t head_ns, request_ns, idle_ns, ban_ns;
+	uint64_t head_ns, request_ns, idle_ns;
 };
 
 struct server {
@@ -31,9 +32,8 @@ struct server {
 /* Written by the loop, read by reports. Nothing but counters: report.c adds them up. */
 struct loop_figures {
 	_Atomic uint64_t accepted, closed, requests, malformed;
-	_Atomic uint64_t refused; /* banned */
-	_Atomic uint64_t full;    /* no slot was free */
-	_Atomic uint64_t stale;   /* notices that came too late */
+	_Atomic uint64_t full;  /* no slot was free */
+	_Atomic uint64_t stale; /* notices that came too late */
 	_Atomic uint64_t timeouts[TIMEOUT_KINDS];
 };
 
@@ -79,5 +79,18 @@ bool loop_start(struct loop *l, unsigned number);
 void loop_stop(struct loop *l); /* waits for its thread, which closes its connections */
 /* after the service is closed: until then callbacks may post to it */
 void loop_free(struct loop *l);
+
+/* Pages that report.c makes of figures. */
+
+typedef bool page_fn(const struct server *server, FILE *out);
+
+/* GET /stats: one "name value" a line, for programs and for people. */
+page_fn report;
+
+/* GET /metrics: the service's figures in the text format of Prometheus; the library writes it. */
+page_fn metrics;
+
+/* *text is the caller's to free, in any case. False: out of memory. */
+bool page(const struct server *server, page_fn *write, char **text, size_t *length);
 
 #endif

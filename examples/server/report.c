@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "examples/server/ban.h"
 #include "examples/server/loop.h"
-#include "examples/server/report.h"
 #include "tickwheel/layers.h"
 
 static uint64_t resident_bytes(void)
@@ -26,19 +24,16 @@ static uint64_t resident_bytes(void)
 bool report(const struct server *server, FILE *out)
 {
 	static const char *const names[] = {
-	    "accepted", "closed",        "requests",         "malformed",     "refused",     "full",
+	    "accepted", "closed",        "requests",         "malformed",     "full",
 	    "stale",    "timeouts_head", "timeouts_request", "timeouts_idle", "answers_slow"};
 	struct tw_service_stats s = {.size = sizeof(s)};
-	struct ban_figures bans;
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
 		uint64_t sum = 0;
 		for (size_t i = 0; i < server->loop_count; i++)
 			sum += (&server->loops[i].figures.accepted)[k];
 		fprintf(out, "%s %" PRIu64 "\n", names[k], sum);
 	}
-	ban_figures(&bans);
 	tw_service_stats(server->service, &s);
-	fprintf(out, "bans_begun %" PRIu64 "\nbans_lifted %" PRIu64 "\n", bans.begun, bans.lifted);
 	fprintf(out,
 		"scheduled %" PRIu64 "\nfired %" PRIu64 "\ncancelled %" PRIu64 "\ndropped %" PRIu64
 		"\npending %" PRIu64 "\nmoved %" PRIu64 "\nrejected %" PRIu64 "\nwakeups %" PRIu64

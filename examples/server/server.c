@@ -1,6 +1,6 @@
 /*
  * A small multithreaded HTTP/1.1 server whose timeouts are tickwheel timers: the time for a head,
- * the time for a request, keep-alive's idle time (moved by each request), and the length of a ban.
+ * the time for a request, and keep-alive's idle time (moved by each request).
  *
  *   GET /                the answer comes immediately
  *   GET /slow?ms=N       after N milliseconds
@@ -24,15 +24,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "examples/server/ban.h"
 #include "examples/server/loop.h"
 
 #define MAX_LOOPS 64
 #define SPARE_DESCRIPTORS 64
 
 static const char usage[] =
-    "usage: server [--port N] [--loops N] [--head-ms N] [--request-ms N] [--idle-ms N] "
-    "[--ban-ms N]\n";
+    "usage: server [--port N] [--loops N] [--head-ms N] [--request-ms N] [--idle-ms N]\n";
 
 static unsigned long number(const char *text, unsigned long most)
 {
@@ -48,13 +46,9 @@ static unsigned long number(const char *text, unsigned long most)
 static void take_options(struct server *s, uint16_t *port, int argc, char **argv)
 {
 	static const struct option names[] = {
-	    {"port", required_argument, NULL, 'p'},
-	    {"loops", required_argument, NULL, 'l'},
-	    {"head-ms", required_argument, NULL, 'h'},
-	    {"request-ms", required_argument, NULL, 'r'},
-	    {"idle-ms", required_argument, NULL, 'i'},
-	    {"ban-ms", required_argument, NULL, 'b'},
-	    {NULL, 0, NULL, 0},
+	    {"port", required_argument, NULL, 'p'},    {"loops", required_argument, NULL, 'l'},
+	    {"head-ms", required_argument, NULL, 'h'}, {"request-ms", required_argument, NULL, 'r'},
+	    {"idle-ms", required_argument, NULL, 'i'}, {NULL, 0, NULL, 0},
 	};
 	struct limits *limits = &s->limits;
 	int option;
@@ -62,7 +56,6 @@ static void take_options(struct server *s, uint16_t *port, int argc, char **argv
 		uint64_t *limit = option == 'h'   ? &limits->head_ns
 				  : option == 'r' ? &limits->request_ns
 				  : option == 'i' ? &limits->idle_ns
-				  : option == 'b' ? &limits->ban_ns
 						  : NULL;
 		if (limit != NULL)
 			*limit = number(optarg, 86400000) * TW_MILLISECOND;
@@ -151,7 +144,6 @@ static bool stop(struct server *s)
 	for (size_t i = 0; i < s->loop_count; i++)
 		loop_free(&s->loops[i]);
 	free(s->loops);
-	ban_free();
 	return closed == 0 && balanced;
 }
 
@@ -159,8 +151,7 @@ int main(int argc, char **argv)
 {
 	struct server server = {.limits = {.head_ns = 10 * TW_SECOND,
 					   .request_ns = 30 * TW_SECOND,
-					   .idle_ns = 60 * TW_SECOND,
-					   .ban_ns = 60 * TW_SECOND},
+					   .idle_ns = 60 * TW_SECOND},
 				.loop_count = 2};
 	uint16_t port = 0;
 	sigset_t end;
@@ -175,7 +166,6 @@ int main(int argc, char **argv)
 	int error = -tw_service_create(&server.service, NULL);
 	if (error != 0)
 		return fail("no timer service", error);
-	ban_init(server.service, server.limits.ban_ns);
 	server.loops = calloc(server.loop_count, sizeof(*server.loops));
 	error = server.loops != NULL ? start_loops(&server, port) : ENOMEM;
 	if (error != 0)

@@ -167,7 +167,7 @@ static void meddle(struct record *r, uint64_t *seed, bool may_wait)
 	}
 }
 
-/* A random number, or a handle of another service: each call answers that there is no such timer. */
+/* A random number, or a handle of another service: to each call there is no such timer. */
 static void meddle_with_nobody(uint64_t *seed)
 {
 	uint64_t left_ns, delay_ns = random_delay(seed), now_ns = tw_service_now(shared.service);
