@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/cache/glob.h"
 #include "examples/cache/resp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
