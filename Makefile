@@ -217,7 +217,6 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 		$B/test/package/plugin.so $B/test/examples/metrics $B/test/contract/answers $B/plain/misuses
 	$(again) build/recipes/libtickwheel-layers.a build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/lint/headers.sh
-	$(Q)CC="$(CC)" test/examples/readme.sh $(layers) $(lib) $B
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/examples/docs.sh $(layers) $(lib) $B
 	$(Q)CC="$(CC)" test/examples/recipes.sh build/recipes/libtickwheel-layers.a \
 		build/recipes/libtickwheel.a $B

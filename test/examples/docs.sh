@@ -1,13 +1,13 @@
 #!/bin/sh
-# docs.sh [LAYERS LIB BUILD_DIR]: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is
-# compiled and run; other ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree
-# lead somewhere; examples/README.md names each example, and nothing else; README.md names each public header. Knobs:
-# CC, CXX.
+# docs.sh [LAYERS LIB BUILD_DIR [PAGE]]: the code in README.md, docs/*.md and examples/README.md, or in that page
+# alone. A ```c block with "int main" is compiled and run; other ```c blocks are compiled by themselves, ```cpp blocks
+# as C++17. Links to files of this tree lead somewhere; examples/README.md names each example, and nothing else;
+# README.md names each public header. Knobs: CC, CXX.
 set -eu
 cd "$(dirname "$0")/../.."
 
 [ $# -gt 0 ] || set -- build/release/libtickwheel-layers.a build/release/libtickwheel.a build/release
-[ $# -eq 3 ] || { echo "usage: docs.sh [LAYERS LIB BUILD_DIR]" >&2; exit 2; }
+[ $# -ge 3 ] || { echo "usage: docs.sh [LAYERS LIB BUILD_DIR [PAGE]]" >&2; exit 2; }
 layers=$1
 lib=$2
 dir=$3/test/docs
@@ -19,7 +19,7 @@ fail() {
 	exit 1
 }
 
-pages=$(ls docs/*.md examples/README.md)
+pages=${4:-README.md $(ls docs/*.md examples/README.md)}
 for page in $pages; do
 	awk -v stem="$dir/$(basename "$page" .md)" -v page="$page" '
 		/^```(c|cpp)[ \t]*$/ { language = substr($0, 4);
@@ -62,15 +62,16 @@ for source in "$dir"/*.program.* "$dir"/*.part.*; do
 	count=$((count + 1))
 done
 [ "$count" -gt 0 ] || fail "no code was found"
+[ $# -eq 3 ] || { echo "docs: ok ($count pieces of code in $4)" && exit; }
 
 : >"$dir/out"
-for page in README.md CONTRIBUTING.md $pages; do
+for page in CONTRIBUTING.md $pages; do
 	grep -o '](\([^)#]*\)' "$page" | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u | while read -r target; do
 		[ -z "$target" ] || [ -e "$(dirname "$page")/$target" ] || echo "$page: $target" >>"$dir/out"
 	done
 done
 # The parts of a page that links name are headings of it.
-for page in README.md CONTRIBUTING.md $pages; do
+for page in CONTRIBUTING.md $pages; do
 	grep -o ']([^):]*#[^)]*)' "$page" | sed 's/^](//; s/)$//' | sort -u | while IFS='#' read -r target part; do
 		if [ -z "$target" ]; then target=$page; else target=$(dirname "$page")/$target; fi
 		sed -n 's/^#\{1,6\} //p' "$target" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' |

@@ -63,11 +63,4 @@ static inline void expect_complete(const struct ending *ending)
 	expect_eq(ending->is_in_timer, 0);
 }
 
-static inline void end_of_probe(struct probe *probe)
-{
-	struct ending *ending = (struct ending *)(void *)probe->other;
-	probe->answer = end(ending);
-	ending->answer = ending->calls; /* it is not called within the call */
-}
-
 #endif

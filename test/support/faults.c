@@ -79,7 +79,7 @@ struct hook {
 	void *arg;
 };
 
-static _Thread_local struct hook at_pauses, at_sleeps, at_reads, at_unlocks;
+static _Thread_local struct hook at_pauses, at_sleeps, at_reads;
 static _Thread_local struct hook before_wakes, after_wakes;
 static _Thread_local bool in_hook;
 
@@ -111,21 +111,6 @@ void faults_at_sleeps(void (*what)(void *arg), void *arg)
 void faults_at_reads(void (*what)(void *arg), void *arg)
 {
 	at_reads = (struct hook){what, arg};
-}
-
-void faults_at_unlocks(void (*what)(void *arg), void *arg)
-{
-	at_unlocks = (struct hook){what, arg};
-}
-
-int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
-
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	int r = __real_pthread_mutex_unlock(mutex);
-	call(&at_unlocks);
-	return r;
 }
 
 static struct hook at_starts;

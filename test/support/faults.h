@@ -45,9 +45,6 @@ void faults_at_pauses(void (*what)(void *arg), void *arg);
 void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *arg);
 void faults_at_sleeps(void (*what)(void *arg), void *arg);
 
-/* Unlocks of a mutex: after. What the mutex was in may be freed there. */
-void faults_at_unlocks(void (*what)(void *arg), void *arg);
-
 /* Reads of a descriptor: before. */
 void faults_at_reads(void (*what)(void *arg), void *arg);
 

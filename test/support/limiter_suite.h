@@ -12,12 +12,6 @@ static inline void open_with(struct tw_limiter_config config)
 	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
 }
 
-static inline void open_in(const struct tw_service_config *service, struct tw_limiter_config config)
-{
-	limited_open_in(&home, service, &config);
-	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
-}
-
 static inline void open_started(uint32_t max_concurrency)
 {
 	open_with(limited_config(max_concurrency));
