@@ -1,7 +1,5 @@
 #include "wheel/wheel_parts.h"
 
-#include <string.h>
-
 #include "mpsc/base/assert.h"
 
 /*
@@ -64,23 +62,14 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 	uint64_t due_ticks[TW__CHUNK_ENTRIES];
 	while (bucket->count > 0 && *budget > 0) {
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
-		unsigned n = chunk->count, kept = 0;
+		unsigned n = chunk->count;
 		*budget -= *budget < n ? *budget : n;
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_PRUNE, &place, chunk->entries, n,
-			       due_ticks);
-		for (unsigned i = 0; i < n; i++) {
-			if (due_ticks[i] < place.high)
-				chunk->entries[kept++] = chunk->entries[i];
-			else if (due_ticks[i] != TW__TICK_DEAD) /* planted: pruned_lost */
-				tw__wheel_add(wheel, due_ticks[i], chunk->entries[i]);
-		}
+		unsigned kept = tw__wheel_split(wheel, chunk, TW__RESOLVE_PRUNE, &place, due_ticks);
 		tw__level_remove(wheel, level, bucket, n - kept);
 		if (kept == 0) {
 			tw__chunk_put(wheel, chunk);
 			continue;
 		}
-		TW_ASSERT(kept <= n);
-		chunk->count = kept;
 		chunk->next = bucket->list.first;
 		bucket->list.first = chunk;
 		if (!bucket->list.last)
@@ -158,18 +147,6 @@ static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *due_ticks)
 	return chunk->count = live;
 }
 
-/* Moves entries from a chunk's front to the end of the one before it, as many as fit. */
-static void cascade_fill(struct tw__chunk *to, struct tw__chunk *from)
-{
-	TW_ASSERT(to->count <= TW__CHUNK_ENTRIES && to != from);
-	unsigned room = TW__CHUNK_ENTRIES - to->count, n = from->count < room ? from->count : room;
-	memcpy(to->entries + to->count, from->entries, n * sizeof *to->entries);
-	to->count += n;
-	from->count -= n;
-	/* planted: filled_twice */
-	memmove(from->entries, from->entries + n, from->count * sizeof *from->entries);
-}
-
 bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
 		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
 		    uint64_t *dropped)
@@ -184,7 +161,7 @@ bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct
 			due_ticks);
 		*dropped += n - cascade_pack(chunk, due_ticks);
 		if (out)
-			cascade_fill(out, chunk);
+			tw__chunk_fill(out, chunk);
 		if (chunk->count > 0) {
 			out = chunk;
 			continue;

@@ -1,5 +1,7 @@
 #include "wheel/wheel_parts.h"
 
+#include <string.h>
+
 #include "mpsc/base/assert.h"
 
 enum {
@@ -175,6 +177,37 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 	level_add(wheel, level, tick, entry);
 }
 
+unsigned tw__wheel_split(struct tw__wheel *wheel, struct tw__chunk *chunk,
+			 enum tw__resolve_for what_for, const struct tw__place *place,
+			 uint64_t *due_ticks)
+{
+	unsigned n = chunk->count, kept = 0;
+	wheel->resolve(wheel->resolve_context, what_for, place, chunk->entries, n, due_ticks);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t due_tick = due_ticks[i];
+		if (tw_likely(due_tick < place->high)) {
+			chunk->entries[kept] = chunk->entries[i];
+			due_ticks[kept++] = due_tick;
+		} else if (due_tick != TW__TICK_DEAD) { /* planted: pruned_lost */
+			tw__wheel_add(wheel, due_tick, chunk->entries[i]);
+		}
+	}
+	return chunk->count = kept;
+}
+
+void tw__chunk_fill(struct tw__chunk *to, struct tw__chunk *from)
+{
+	TW_ASSERT(to->count <= TW__CHUNK_ENTRIES && to != from);
+	unsigned room = TW__CHUNK_ENTRIES - to->count, n = from->count < room ? from->count : room;
+	if (n == 0)
+		return;
+	memcpy(to->entries + to->count, from->entries, n * sizeof *to->entries);
+	to->count += n;
+	from->count -= n;
+	/* planted: filled_twice */
+	memmove(from->entries, from->entries + n, from->count * sizeof *from->entries);
+}
+
 void tw__wheel_fetch(const struct tw__wheel *wheel, uint64_t tick)
 {
 	if (tick < wheel->next)
@@ -226,21 +259,13 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count;
 		tw__level_remove(wheel, upper, bucket, n);
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_MOVE, &place, chunk->entries, n,
-			       due_ticks);
-		for (unsigned i = 0; i < n; i++) {
-			if (due_ticks[i] == TW__TICK_DEAD) /* planted: last_tick_lost */
-				continue;
-			/* it stays within the window, which is not open to others yet */
-			if (due_ticks[i] < place.high)
-				level_add(wheel, lower,
-					  due_ticks[i] < place.low ? place.low : due_ticks[i],
-					  chunk->entries[i]);
-			else
-				tw__wheel_add(wheel, due_ticks[i], chunk->entries[i]);
-		}
-		tw__chunk_put(wheel, chunk);
 		quota -= quota < n ? quota : n;
+		/* what is kept stays within the window, which is not open to others yet */
+		unsigned kept = tw__wheel_split(wheel, chunk, TW__RESOLVE_MOVE, &place, due_ticks);
+		for (unsigned i = 0; i < kept; i++) /* planted: last_tick_lost */
+			level_add(wheel, lower, due_ticks[i] < place.low ? place.low : due_ticks[i],
+				  chunk->entries[i]);
+		tw__chunk_put(wheel, chunk);
 	}
 }
 
@@ -291,48 +316,23 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 	tw__wheel_open_windows(wheel);
 }
 
-/*
- * Splits a bucket's chunks, in place, into what is due by `tick` and what is filed again; nothing
- * else stays.
- */
+/* Appends what is due of a bucket, packed; what is not is filed again. */
 static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket,
 			    const struct tw__place *place, struct tw__chunk_list *due)
 {
-	uint64_t tick = place->high - 1;
 	uint64_t due_ticks[TW__CHUNK_ENTRIES];
-	struct tw__chunk *out = NULL, *chunk;
-	unsigned filled = 0;
+	struct tw__chunk *last = NULL, *chunk;
 	while ((chunk = tw__bucket_pop(wheel, bucket))) {
-		unsigned n = chunk->count;
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_EXPIRE, place, chunk->entries, n,
-			       due_ticks);
-		for (unsigned i = 0; i < n; i++) {
-			tw__wheel_entry entry = chunk->entries[i];
-			if (due_ticks[i] == TW__TICK_DEAD)
-				continue;
-			if (due_ticks[i] > tick) {
-				tw__wheel_add(wheel, due_ticks[i], entry);
-				continue;
-			}
-			if (!out || filled == TW__CHUNK_ENTRIES) {
-				if (out) {
-					out->count = filled;
-					tw__chunk_append(due, out);
-				}
-				out = chunk; /* its entries up to i have been read */
-				out->tick = tick;
-				filled = 0;
-			}
-			/* only entries that were read are overwritten */
-			TW_ASSERT(filled <= i || out != chunk);
-			out->entries[filled++] = entry;
-		}
-		if (out != chunk)
+		tw__wheel_split(wheel, chunk, TW__RESOLVE_EXPIRE, place, due_ticks);
+		if (last)
+			tw__chunk_fill(last, chunk);
+		if (chunk->count == 0) {
 			tw__chunk_put(wheel, chunk);
-	}
-	if (out) {
-		out->count = filled;
-		tw__chunk_append(due, out);
+			continue;
+		}
+		chunk->tick = place->high - 1;
+		tw__chunk_append(due, chunk);
+		last = chunk;
 	}
 }
 

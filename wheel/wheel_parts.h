@@ -10,6 +10,17 @@
 /* Takes the first chunk off a bucket's list; the caller corrects the counts (tw__level_remove). */
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket);
 
+/*
+ * Asks what has become of a chunk's entries. What is due within the place stays, in order; what is
+ * due later is added again. Returns how many stay; their due ticks are the first ones.
+ */
+unsigned tw__wheel_split(struct tw__wheel *wheel, struct tw__chunk *chunk,
+			 enum tw__resolve_for what_for, const struct tw__place *place,
+			 uint64_t *due_ticks);
+
+/* Moves entries from a chunk's front to the end of the one before it, as many as fit. */
+void tw__chunk_fill(struct tw__chunk *to, struct tw__chunk *from);
+
 /* n entries have left a bucket of the level. */
 void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket,
 		      uint64_t n);
