@@ -30,8 +30,6 @@ static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_
 
 bool tw__wheel_move_nearer(struct tw__wheel *wheel)
 {
-	if (wheel->next < wheel->open_until)
-		return false;
 	bool behind = false;
 	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
 		struct tw__level *level = &wheel->levels[i];
@@ -246,8 +244,6 @@ const char *tw__wheel_check(const struct tw__wheel *wheel)
 		uint64_t window = wheel->next >> level->window_shift, sum = 0;
 		if (level->open != window && level->open != window + 1)
 			return "a level's open window is neither the current nor the next one";
-		if (wheel->next < wheel->open_until && level->open == window)
-			return "a level's next window is not open, though all are said to be";
 		for (uint64_t index = 0; index <= level->mask; index++) {
 			const char *wrong = check_bucket(wheel, level, index);
 			if (wrong)

@@ -283,17 +283,13 @@ void tw__wheel_open_windows(struct tw__wheel *wheel)
 {
 	struct tw__level *top = &wheel->levels[wheel->level_count - 1];
 	top->open = (wheel->next >> top->window_shift) + 1;
-	bool all = true;
 	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t window = (wheel->next >> level->window_shift) + 1;
 		if (level->open < window && level[1].buckets[window & level[1].mask].count == 0 &&
 		    tw__level_complete_above(level, window))
 			level->open = window;
-		all &= level->open == window;
 	}
-	uint64_t shift = wheel->levels->window_shift;
-	wheel->open_until = all ? ((wheel->next >> shift) + 1) << shift : 0;
 }
 
 /*

@@ -124,7 +124,6 @@ struct tw__wheel {
 	struct tw__level levels[TW__WHEEL_LEVELS];
 	unsigned level_count;
 	uint64_t next;          /* the first tick that was not turned through yet */
-	uint64_t open_until;    /* before it, the next window of each level is open */
 	uint64_t entries;       /* in all buckets */
 	struct tw__bucket late; /* added when their tick was past already */
 	tw__resolve_fn *resolve;
