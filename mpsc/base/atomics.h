@@ -1,10 +1,7 @@
 /*
- * C11 atomics with the memory order in the name.
- *
- * Every access that two threads may make at the same time goes through one of these, so that a
- * reader of any site sees the order without counting arguments. There are no standalone fences:
- * each ordering hangs on an access, which is what ThreadSanitizer understands and what the pairing
- * tables speak of. The idea of order-named wrappers is mimalloc's.
+ * C11 atomics with the memory order in the name (the idea is mimalloc's). Every access that two
+ * threads may make at the same time goes through one of these. There are no standalone fences: each
+ * ordering belongs to an access, as ThreadSanitizer and the pairing tables need it.
  */
 #ifndef TW_MPSC_ATOMICS_H
 #define TW_MPSC_ATOMICS_H
@@ -35,10 +32,7 @@
 #define tw_or_seq_cst(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
 #define tw_and_seq_cst(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
 
-/*
- * Compare-and-swap: on failure *expected holds what was found (read with acquire, or relaxed where
- * the name says).
- */
+/* On failure *expected holds what was found, read with acquire unless the name says relaxed. */
 #define tw_cas_acq_rel(p, expected, v)                                                      \
 	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, \
 						memory_order_acquire)
@@ -52,13 +46,10 @@
 	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, \
 					      memory_order_relaxed)
 
-/*
- * Keeps the compiler, not the processor, from moving accesses across: the light half of an
- * asymmetric barrier.
- */
+/* The light half of an asymmetric barrier (membarrier.h): it binds the compiler alone. */
 #define tw_compiler_barrier() atomic_signal_fence(memory_order_seq_cst)
 
-/* Adds to a counter that one thread writes and others read: no read-modify-write is needed. */
+/* Adds to a counter that one thread writes and others read. */
 static inline void tw_bump(_Atomic uint64_t *counter, uint64_t by)
 {
 	tw_store_relaxed(counter, tw_load_relaxed(counter) + by);
@@ -73,10 +64,7 @@ static inline void tw_cpu_relax(void)
 #endif
 }
 
-/*
- * Fetches the line at p to be written, so that the store finds it here. A hint: it may point
- * anywhere.
- */
+/* Fetches the line at p to be written. A hint: p may point anywhere. */
 static inline void tw_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)

@@ -1,13 +1,12 @@
 /*
  * pthread_cancel: no call of the library is a cancellation point. A thread that ended inside a call
- * would leave a lock taken or a role held, for which all other threads wait.
+ * would leave a lock taken, or a role held.
  *
  *   - Where speed counts, a system call is made by syscall(), which is no cancellation point.
  *   - A function that calls another cancellation point of the C library (close, nanosleep,
  *     pthread_join, stdio) begins with TW__UNCANCELLED, or its callers do.
- *   - So does a call that calls the user's functions while it owns a close or moves a clock, and a
- *     call that is there to run callbacks: tw_service_advance, tw_manual_pump, tw_run_one,
- *     tw_scheduler_run, tw_action_scheduler_flush.
+ *   - So does a call that runs the user's functions while it holds a role: close, an advance, a
+ *     pump, a flush.
  */
 #ifndef TW_MPSC_CANCEL_H
 #define TW_MPSC_CANCEL_H

@@ -2,15 +2,15 @@
  * A depot: the free indices of an array, in blocks whose memory can go back to the system.
  *
  * Indices from `fresh` on were never used. Below it a bit tells of each index whether it is free.
- * The lowest free indices are taken first, so that what is in use stays together, and whole blocks
- * fall free. The memory of such a block is given back after a storm (wheel/driver/purge.c); it is
- * zeroed, or as it was, when it is used again.
+ * The lowest free indices are taken first, so that whole blocks fall free. The memory of such a
+ * block is given back after a storm (wheel/driver/purge.c). When the block is used again, it is
+ * zeroed or as it was.
  *
- * Cost: taking looks at the lowest words of the bitmaps only. A depot allocates nothing and has no
- * lock: its owner has one, or is one thread. Other threads may read the counts.
+ * A depot allocates nothing and has no lock: its owner has one, or is one thread. Other threads may
+ * read the counts.
  *
- * Rejected: a list of free items, linked through them. The last ones in are the first ones out, so
- * after a storm those in use lie all over the array, and a free item's own memory cannot go back.
+ * Rejected: a list of free items, linked through them. After a storm those in use lie all over the
+ * array, and a free item's own memory cannot go back.
  */
 #ifndef TW_MPSC_DEPOT_H
 #define TW_MPSC_DEPOT_H
@@ -63,7 +63,7 @@ uint32_t tw__depot_take(struct tw__depot *depot, uint32_t want, uint32_t limit, 
 
 void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n);
 
-/* Nothing in the block is in use, its memory is there, and all its indices are below `fresh`. */
+/* Nothing of the block is in use, and its memory can go back. */
 static inline bool tw__depot_is_idle(const struct tw__depot *depot, uint32_t block)
 {
 	return block < tw_load_relaxed(&depot->fresh) >> depot->block_shift &&
@@ -73,10 +73,7 @@ static inline bool tw__depot_is_idle(const struct tw__depot *depot, uint32_t blo
 /* Some memory can go back, and more is held than `times` times what is enough. */
 bool tw__depot_has_surplus(const struct tw__depot *depot, unsigned times);
 
-/*
- * Gives the memory of some idle blocks back, if there is a surplus of once what is enough. A few
- * microseconds. True: there is more.
- */
+/* Gives the memory of some idle blocks back, while there is a surplus. True: there is more. */
 bool tw__depot_purge(struct tw__depot *depot);
 
 /* Indices that are taken. */

@@ -1,7 +1,7 @@
 /*
  * The entry of a public function: its object is not NULL, and no parent of this forked process has
- * made it (mpsc/base/process.h). Each layer has one check of this kind, and each public function
- * begins with it. Nothing deeper asks: the child of a callback that forks never returns from it.
+ * made it (mpsc/base/process.h). Nothing deeper asks: the child of a callback that forks never
+ * returns from it.
  */
 #ifndef TW_MPSC_ENTRY_H
 #define TW_MPSC_ENTRY_H
@@ -44,10 +44,7 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 #define TW__ORIGIN_CHECK(call, object, what) \
 	tw__entry_check(call, object, what, (object) && tw__origin_inherited(&(object)->origin))
 
-/*
- * Destroys an object: 0 for NULL. In a forked child, where its locks may be held forever,
- * end_forked frees the memory, and does no more.
- */
+/* Destroys an object: 0 for NULL. In a forked child end_forked frees the memory, and no more. */
 #define TW__ORIGIN_DESTROY(object, end_forked, end) \
 	(!(object) ? 0 : tw__origin_inherited(&(object)->origin) ? end_forked(object) : end(object))
 

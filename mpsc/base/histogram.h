@@ -1,7 +1,6 @@
 /*
  * Distributions of durations: log-linear counters, eight to each power of two, so that a percentile
- * is at most 1/8 too high. One thread adds, any thread reads. What a reader gets is a struct
- * tw_histogram (tickwheel/stats.h), which has the same buckets.
+ * is at most 1/8 too high. One thread adds, any thread reads.
  */
 #ifndef TW_MPSC_HISTOGRAM_H
 #define TW_MPSC_HISTOGRAM_H

@@ -20,17 +20,17 @@
 /* In a public function. */
 #define tw__invalid(...) tw__refuse(-EINVAL, __func__, __VA_ARGS__)
 
-/* A macro, so that the compiler and the analyzers see the value of an answer. What it calls: */
+/* Apart from the macro, so that the analyzers see the value of an answer. */
 TW_PRIVATE __attribute__((format(printf, 2, 3), cold)) void
 tw__refuse_tell(const char *call, const char *format, ...);
 
 #define TW__BAD_VALUE "has a value that the header does not allow"
 
-/* Refuses the value of a parameter. The comment of the function says which values are allowed. */
+/* Refuses the value of a parameter. */
 #define tw__bad(error, call, parameter) tw__refuse(error, call, "%s " TW__BAD_VALUE, parameter)
 
 /*
- * The check of a struct from the caller, one rule a line. The comment of a member says the same.
+ * The check of a struct from the caller, one rule a line:
  *
  *     const char *bad = NULL;
  *     tw__need(&bad, c->workers <= TW__WORKERS_MAX, "workers");

@@ -1,9 +1,7 @@
 /*
- * Static probes for tracers (USDT): bpftrace, perf, SystemTap and gdb see them as tickwheel:NAME.
- * Each is one nop until a tracer arms it; its arguments are values that the code has there anyway,
- * so nothing is computed for it. Built in where the compiler finds sys/sdt.h (Debian:
- * systemtap-sdt-dev) unless PROBES=0 is given to make; otherwise there is nothing, not even the
- * nop.
+ * Static probes for tracers (USDT), which see them as tickwheel:NAME. Each is a nop until a tracer
+ * arms it. Built in where the compiler finds sys/sdt.h (Debian: systemtap-sdt-dev) unless PROBES=0
+ * is given to make. docs/tracing.md has recipes.
  *
  *   probe      arguments                                       on which thread, when
  *   arm        service, slot, generation, deadline_ns          the scheduling thread: published
@@ -17,8 +15,7 @@
  *                                                              late_ns: since its tick was due
  *   done       service, slot, generation, run_ns               likewise: fn has returned
  *
- * Slot and generation together name a timer, as tw_service_dump lists it. docs/tracing.md has
- * recipes.
+ * Slot and generation together name a timer, as tw_service_dump lists it.
  */
 #ifndef TW_MPSC_PROBES_H
 #define TW_MPSC_PROBES_H

@@ -2,18 +2,17 @@
  * Address space for arrays that grow with use.
  *
  * A **region** is a range of addresses that is set aside for its owner. Nothing is mapped there at
- * first. The owner's arrays are **ranges** of it, and are mapped in steps as they grow. So an array
- * never moves, and a process has the address space, and a core dump the size, of what is in use.
+ * first. The owner's arrays are **ranges** of it, which are mapped in steps as they grow. So an
+ * array never moves, and address space and core dumps are as large as what is used.
  *
- * Regions lie in an area of addresses that no system and no allocator that we know uses, as the
- * arenas of Go and of mimalloc do. The area is divided into places of one size. A region begins at
- * a random address near the begin of a random place. The kernel is asked for these addresses
- * without force: if something else is mapped there, it gives others. A page where a place begins
- * marks it as taken, so the kernel alone keeps account.
+ * Regions lie in an area of addresses that no system and no other allocator uses, as the arenas of
+ * Go and of mimalloc do. The area is divided into places of one size. A region begins at a random
+ * address near the begin of a random place. The kernel is asked without force: if something else is
+ * mapped there, it gives other addresses. A page where a place begins marks it as taken.
  *
- * Where the kernel does not give such addresses (a small address space, a sanitizer), or the region
- * is too large for a place, or sixteen places are found taken, the region is mapped as a whole.
- * Then its pages are left out of core dumps until they are used.
+ * Where the kernel gives no such addresses (a small address space, a sanitizer), or the region is
+ * too large for a place, or sixteen places are taken, the region is mapped as a whole. Then its
+ * pages are left out of core dumps until they are used.
  *
  * Rejected: mapping the whole region without access, which counts as address space (`ulimit -v`);
  * arrays of pointers to steps, which cost each schedule and cancel a load.

@@ -1,7 +1,6 @@
 /*
- * A lock of 4 bytes for what is held for some stores: one read-modify-write to take it, none to
- * give it up. A thread that has spun for long sleeps a little: the holder may be waiting for this
- * processor, perhaps at a lower priority. Not fair. Zero: free.
+ * A lock of 4 bytes that is held for some stores. A thread that has spun for long sleeps a little:
+ * the holder may be waiting for this processor. Not fair. Zero: free.
  *
  * Pairing: exchange acquire (take) reads the store-release (give up).
  */

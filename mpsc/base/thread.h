@@ -17,30 +17,24 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	      bool is_tick_thread, void *(*main)(void *), void *arg);
 
 /*
- * The system's answer to a create whose arguments were sound. Tells the misuse hook which knobs of
- * threads it can have refused (-EINVAL), or which limits (-EAGAIN, -ENOMEM). Returns `error`,
- * whatever it is. Call it without locks held: the hook is user code.
+ * Tells the misuse hook which knobs the system can have refused (-EINVAL), or which limits were met
+ * (-EAGAIN, -ENOMEM). Returns `error`. Call it without locks held: the hook is user code.
  */
 int tw__system_refused(const char *call, int error);
 
 enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
 
-/*
- * The processors that the process may use: by its affinity, and by the CPU quota of its control
- * groups. 1 .. 1024.
- */
+/* The processors that the process may use, by its affinity and its CPU quota. 1 .. 1024. */
 unsigned tw__usable_cpus(void);
 
 /*
- * The CPU quota of the process's own control group (v2, cpu.max), in whole processors, rounded up,
- * at least 1. 0: no quota, or the system does not say. A quota of a group above it does not count.
- *
- * Reads files under `root`, which is "" except in tests: /proc/self/cgroup, and cpu.max of the
- * group under /sys/fs/cgroup.
+ * The CPU quota of the process's own control group (v2, cpu.max), in whole processors, rounded up.
+ * 0: none, or the system does not say. A quota of a group above it does not count. root: "" except
+ * in tests, which have files under it.
  */
 unsigned tw__quota_cpus(const char *root);
 
-/* So many processors, within a quota (0: none). */
+/* cpus within a quota (0: none). */
 unsigned tw__cpus_within(unsigned cpus, unsigned quota);
 
 #endif

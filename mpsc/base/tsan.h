@@ -1,8 +1,6 @@
 /*
- * Tells ThreadSanitizer of an order that it cannot see in a library that was built without it, in a
- * program that was built with it. Elsewhere the two functions are missing, and nothing is done.
- *
- * Only where two threads of the user meet with nothing of the library on their stacks: otherwise
+ * Tells ThreadSanitizer of an order that it cannot see in a library that was built without it. Only
+ * where two threads of the user meet with nothing of the library on their stacks: otherwise
  * packaging/tsan.supp applies.
  */
 #ifndef TW_MPSC_TSAN_H

@@ -2,17 +2,15 @@
  * The monotonic clock from the processor's counter register, for resets: not exact, but never
  * behind the clock.
  *
- * A published pair {count, ns} and a rate turn a reading of the counter into an instant. Nobody has
- * the duty of publishing: a reader that finds the pair too old reads the clock, and publishes a new
- * pair on the way (a try-lock: one of them does). So a reading costs the register and one line that
- * is written a few times a second, and a system that rests publishes nothing.
+ * A published pair {count, ns} and a rate turn a reading of the counter into an instant. A reader
+ * that finds the pair too old reads the clock, and publishes a new pair if no other thread does. So
+ * a reading costs the register and one line that is written a few times a second.
  *
- * Never behind: the pair's count was read before its ns, so the span counted is never too short;
- * the rate was measured over 10 ms or more; the kernel steers its clock by at most 500 ppm, and
- * 1/1024 of the span is added (MAX_AGE_NS bounds it to 50 us); SPECULATION_NS covers the register
- * being read ahead of the caller's own reading. Only where the kernel's clock runs on that very
- * counter. (A privileged program that steers the clock by percents, with adjtimex ticks, is beyond
- * this.)
+ * Never behind: the pair's count was read before its ns; the rate was measured over 10 ms or more;
+ * the kernel steers its clock by at most 500 ppm, and 1/1024 of the span is added (MAX_AGE_NS: at
+ * most 50 us); SPECULATION_NS covers the register being read ahead of the caller's own reading.
+ * Used only where the kernel's clock runs on that very counter. (A privileged program that steers
+ * the clock by percents is beyond this.)
  *
  * Pairing table
  *   TSC1  sequence: CAS acq_rel to odd, fields store-release, store-release to even -> sequence

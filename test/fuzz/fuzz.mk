@@ -5,8 +5,7 @@
 ##@ Fuzzing
 
 fuzz_bins := $(patsubst test/fuzz/%.c,build/fuzz/test/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
-fuzz_support := $(patsubst %.c,build/fuzz/plain/%.o,$(filter-out test/support/faults.c test/support/inherited.c, \
-	$(wildcard test/support/*.c)))
+fuzz_support := $(patsubst %,build/fuzz/plain/test/support/%.o,expect rig)
 
 build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(archives)
 	@mkdir -p $(@D)
