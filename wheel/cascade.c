@@ -93,26 +93,26 @@ static uint64_t plan_tick(const struct tw__wheel *wheel, unsigned i, uint64_t nu
 	return i == 0 ? number : move_tick(wheel, i, number); /* planted: late_plan */
 }
 
-struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
+uint64_t tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 {
-	struct tw__wheel_plan plan = {UINT64_MAX, true};
+	uint64_t plan = UINT64_MAX;
 	if (wheel->late.count)
-		return (struct tw__wheel_plan){wheel->next, true};
+		return wheel->next;
 	for (unsigned i = 0; i < wheel->level_count; i++) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t from = wheel->next >> level->shift, number = from;
 		while (level->entries > 0 &&
 		       tw__level_next(level, number, from + level->mask + 1, &number)) {
 			/* nothing there, or beyond, is wanted earlier than what is known */
-			if (plan_tick(wheel, i, number) >= plan.tick)
+			if (plan_tick(wheel, i, number) >= plan)
 				break;
 			if (prune_front(wheel, level, number, &budget)) {
 				uint64_t tick = plan_tick(wheel, i, number);
-				plan.tick = tick < plan.tick ? tick : plan.tick;
+				plan = tick < plan ? tick : plan;
 				break;
 			}
 			if (budget == 0)
-				return (struct tw__wheel_plan){wheel->next, false};
+				return wheel->next;
 		}
 	}
 	return plan;

@@ -190,17 +190,12 @@ bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list 
  */
 bool tw__wheel_move_nearer(struct tw__wheel *wheel);
 
-/* The answer of tw__wheel_plan. */
-struct tw__wheel_plan {
-	uint64_t tick; /* the first tick in which there is something to do; UINT64_MAX: none */
-	bool certain;  /* false: the budget ran out; look again soon */
-};
-
 /*
  * Looks ahead for the first live entry, and drops dead ones on the way, about `budget` entries at
- * most.
+ * most. The first tick in which there is something to do; UINT64_MAX: none. If the budget runs out,
+ * the next tick: look again then.
  */
-struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget);
+uint64_t tw__wheel_plan(struct tw__wheel *wheel, unsigned budget);
 
 /*
  * Starts a sweep of all buckets, if none is under way; carries it on for about `budget` entries.

@@ -38,10 +38,11 @@ static uint64_t next_ns(tw_service *service)
 	    service->driver->wheel.late.count && !service->driver->outboxes.refiled;
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET);
-	if (!plan.certain || loop->soon || tw__wheel_sweeping(&service->driver->wheel))
-		plan.tick = service->driver->wheel.next;
-	return tw__purge_wake_by(service, tw__plan_ns(service, plan.tick));
+	struct tw__wheel *wheel = &service->driver->wheel;
+	uint64_t tick = tw__wheel_plan(wheel, TW__PLAN_BUDGET);
+	if (loop->soon || tw__wheel_sweeping(wheel))
+		tick = wheel->next;
+	return tw__purge_wake_by(service, tw__plan_ns(service, tick));
 }
 
 /* No other thread has a lane: this one's pushes are all there are (gate.h, GATE5). */
@@ -142,15 +143,12 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 uint64_t tw__loop_next_tick_ns(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__wheel_plan plan;
+	struct tw__wheel *wheel = &service->driver->wheel;
 	gather(service);
-	do {
-		plan = tw__wheel_plan(&service->driver->wheel, UINT32_MAX);
-	} while (!plan.certain);
-	if (service->driver->loop.soon || tw__works_waiting(service) ||
-	    plan.tick < service->driver->wheel.next)
-		plan.tick = service->driver->wheel.next;
-	return tw__plan_ns(service, plan.tick);
+	uint64_t tick = tw__wheel_plan(wheel, UINT32_MAX);
+	if (service->driver->loop.soon || tw__works_waiting(service) || tick < wheel->next)
+		tick = wheel->next;
+	return tw__plan_ns(service, tick);
 }
 
 /* ------------------------------------------------------------------- public */

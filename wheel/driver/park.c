@@ -48,13 +48,13 @@ static uint64_t park(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
 	tw__purge_look(service);
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET);
-	uint64_t plan_ns = tw__purge_wake_by(service, tw__plan_ns(service, plan.tick));
+	uint64_t tick = tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET);
+	uint64_t plan_ns = tw__purge_wake_by(service, tw__plan_ns(service, tick));
 	tw__gate_arm_bell(&service->gate);
 	/* published with the word (gate.h, GATE1) */
 	tw_store_relaxed(&service->gate.plan, plan_ns);
 	tw__driver_publish(service, TW__GATE_PARKED);
-	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
+	bool sure = tw__gate_barrier(&service->gate);
 	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service))
 		return 0;
 	/*
