@@ -2,9 +2,6 @@
  * A limiter whose service has no timer left to give: all times are kept all the same, a tick later
  * at most. On a clock moved by hand.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "test/support/limiter_script.h"
 
 static const struct script without_timers[] = {
@@ -55,62 +52,4 @@ static const struct script without_timers[] = {
 Test(limiter_full, without_timers)
 {
 	PLAY(&limiter_stage, NULL, without_timers);
-}
-
-/* --------------------------------------------------------------- in general */
-
-enum { LOADS = 60 };
-
-static struct load randoms[LOADS];
-
-static void play_random(uint64_t seed, bool full, struct tw_job_result *results, uint64_t *done_ns)
-{
-	/* nobody waits for another: what comes a tick late moves nobody else */
-	open_stage(&limiter_stage, full ? "limit=60 full" : "limit=60");
-	for (int i = 0; i < LOADS; i++) {
-		randoms[i] = (struct load){.home = &script_home,
-					   .number = i,
-					   .answer = -EIO,
-					   .fails = (unsigned)random_below(&seed, 4),
-					   .held = random_percent(&seed, 40)};
-		struct tw_limiter_task task = load_task(&randoms[i]);
-		task.attempt_timeout_ns = (5 + random_below(&seed, 20)) * MS;
-		task.retry = (struct tw_retry){.count = (uint32_t)random_below(&seed, 4),
-					       .delay_ns = (3 + 4 * random_below(&seed, 5)) * MS};
-		load_submit_task(&randoms[i], &task);
-	}
-	for (int ms = 0; ms < 200; ms++) {
-		limited_advance(&script_home, MS);
-		for (int i = 0; i < LOADS; i++) /* they obey, an instant later */
-			if (randoms[i].held && randoms[i].stops == randoms[i].starts)
-				tw_job_complete(script_home.limiter, randoms[i].attempt, -EINTR,
-						NULL);
-	}
-	for (int i = 0; i < LOADS; i++) {
-		expect_eq(randoms[i].dones, 1);
-		results[i] = randoms[i].result;
-		done_ns[i] = randoms[i].done_ns;
-	}
-	close_stage();
-}
-
-Test(limiter_full, all_ends_as_with_timers, .timeout = 120)
-{
-	static struct tw_job_result results[2][LOADS];
-	static uint64_t done_ns[2][LOADS];
-	const char *given = getenv("LIMITER_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	cr_log_info("LIMITER_SEED=%llu", (unsigned long long)seed);
-	for (int round = 0; round < 10; round++, seed++) {
-		play_random(seed, false, results[0], done_ns[0]);
-		play_random(seed, true, results[1], done_ns[1]);
-		for (int i = 0; i < LOADS; i++) {
-			expect_eq(results[1][i].status, results[0][i].status);
-			expect_eq(results[1][i].error, results[0][i].error);
-			expect_eq(results[1][i].attempts, results[0][i].attempts);
-			expect_ge(done_ns[1][i], done_ns[0][i]);
-			/* a tick for each time kept */
-			expect_le(done_ns[1][i], done_ns[0][i] + 8 * MS);
-		}
-	}
 }
