@@ -162,7 +162,6 @@ static void done(void *arg, const struct tw_job_result *result)
 {
 	struct load *load = arg;
 	load->dones++;
-	load->done_ns = limited_now(load->home);
 	load->result = *result;
 	say("%d %s", load->number, load_status(result));
 	load->settled_in = current_step();
@@ -173,7 +172,6 @@ static void stop(void *arg, tw_job job, enum tw_job_status why)
 	struct load *load = arg;
 	load->stops++;
 	expect_ge(job.attempt, load->starts); /* of no earlier attempt */
-	load->why = why;
 	say("stop %d %s", load->number, status_words[why]);
 }
 

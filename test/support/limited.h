@@ -21,12 +21,8 @@ struct limited {
 struct load {
 	struct limited *home;
 	int number;
-	uint64_t
-	    /*
-	     * an attempt; asynchronous, ended by a timer. 0: it ends in its function, as `answer`
-	     * says
-	     */
-	    takes_ns;
+	/* an attempt; asynchronous, ended by a timer. 0: its function ends it, by `answer` */
+	uint64_t takes_ns;
 	int answer; /* 0, or an error; with `fails`, of that number of first attempts */
 	unsigned fails;
 	bool held;         /* asynchronous, and ended by the test */
@@ -35,8 +31,6 @@ struct load {
 	tw_job job, attempt; /* of submit; what the last attempt saw */
 	unsigned starts, dones, releases, stops;
 	uint64_t started_ns[LOAD_ATTEMPTS]; /* since the limiter was made */
-	uint64_t done_ns;
-	enum tw_job_status why; /* of the last stop */
 	struct tw_job_result result;
 	unsigned settled_in; /* the script's step */
 };
