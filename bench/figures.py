@@ -139,7 +139,7 @@ def service(figures):
 
 def layers(figures):
     rows = []
-    for candidate, name in (("ring", "Concurrency Kit's ring, polled"),
+    for candidate, name in (("ring", "a bare ring, polled"),
                             ("pool-mutex", "a mutex and a condition variable"),
                             ("tickwheel-batch", "due timers in batches, one worker"),
                             ("tickwheel-pool", "a pool"), ("tickwheel-strand", "a strand"),
