@@ -205,12 +205,14 @@ Test(pool, refuses_what_its_queue_cannot_hold)
 
 static tw_pool *own;
 static int answers[2];
+static atomic_int asked;
 
 /* It would wait for itself. */
 static void wait_for_own_pool(void *ran)
 {
 	pass(&gate);
 	answers[0] = tw_pool_submit_wait(own, count, ran, TW_FOREVER);
+	atomic_store(&asked, 1);
 	answers[1] = tw_pool_close(own, TW_CLOSE_DRAIN, NULL, NULL);
 }
 
@@ -222,6 +224,7 @@ Test(pool, does_not_let_a_worker_wait_for_itself)
 	await_value(&gate.inside, 1);
 	int held = fill(own, &ran);
 	let_go(&gate, 1);
+	await_value(&asked, 1); /* a closed pool answers -ESHUTDOWN */
 	expect_eq(tw_pool_close(own, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(answers[0], -EDEADLK);
 	expect_eq(answers[1], -EDEADLK);
