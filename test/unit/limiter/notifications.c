@@ -43,6 +43,11 @@ static const struct script notifications[] = {
      {{"submit 0 held", "start 0"},
       {"submit 1; submit_waiting 2; pause; submitted; close drop", "EBUSY, 1 dropped, ETIMEDOUT"},
       {"complete 0", "0 ok"}}},
+    {"a drain refuses those who wait for room",
+     "pending=1",
+     {{"submit 0 held", "start 0"},
+      {"submit 1; submit_waiting 2; close_then drain; submitted", "ESHUTDOWN"},
+      {"complete 0", "0 ok, start 1, 1 ok, listener 99"}}},
 };
 
 Test(limiter_notifications, notifications)
