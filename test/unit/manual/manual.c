@@ -5,111 +5,42 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "test/support/child.h"
 #include "test/support/faults.h"
-#include "test/support/rig.h"
+#include "manuals.h"
 #include "wheel/run/work.h"
-
-static tw_manual *manual;
-static struct rig rig;
-static int told;
-
-static void tell(void *arg)
-{
-	told += *(int *)arg;
-}
-
-static void open_with(struct tw_manual_config cfg)
-{
-	static int one = 1;
-	cfg.size = sizeof cfg;
-	cfg.notify = tell;
-	cfg.notify_arg = &one;
-	expect_eq(tw_manual_create(&manual, &cfg), 0);
-	struct tw_service_config config = rig_config();
-	config.executor = tw_manual_executor(manual);
-	rig_open(&rig, &config);
-}
-
-static void open_usual(void)
-{
-	open_with((struct tw_manual_config){0});
-}
-
-static void close_all(void)
-{
-	while (tw_manual_pump(manual, TW_NO_LIMIT) > 0) {
-	}
-	rig_close(&rig);
-	expect_eq(tw_manual_destroy(manual), 0);
-}
-
-static void end_all(void)
-{
-	expect_in_fini();
-	close_all();
-}
 
 TestSuite(manual_executor, .init = open_usual, .fini = end_all, .timeout = 30);
 
-static void schedule_all(struct probe *probes, int count)
+Test(manual_executor, runs_what_waited_up_to_the_budget)
 {
-	for (int i = 0; i < count; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], MS);
-	}
-}
-
-Test(manual_executor, runs_what_is_due_when_it_is_pumped_in_order)
-{
-	enum { MANY = 300 };
-	static struct probe probes[MANY];
-	schedule_all(probes, MANY);
-	rig_advance(&rig, MS);
+	hand_over(300);
 	expect_eq(rig.ran, 0);
+	expect_eq(tw_manual_pump(manual, 0), 0);
 	expect_eq(tw_manual_pump(manual, 100), 100);
 	expect_eq(rig.ran, 100);
-	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), MANY - 100);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 200);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 0);
-	expect_eq(rig.ran, MANY);
 	expect_ids_ascend(&rig);
 }
 
 Test(manual_executor, tells_once_when_something_comes_into_the_empty_queue)
 {
-	static struct probe probes[200];
-	schedule_all(probes, 200); /* several hand-overs */
-	rig_advance(&rig, MS);
+	hand_over(200); /* several hand-overs */
 	expect_eq(told, 1);
 	expect_eq(tw_manual_pump(manual, 199), 199);
-	struct probe late = PROBE(&rig, 1000);
-	probe_schedule(&late, MS);
-	rig_advance(&rig, MS);
+	hand_over(1);
 	expect_eq(told, 1);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 2);
-	probe_schedule(&late, MS);
-	rig_advance(&rig, MS);
+	hand_over(1);
 	expect_eq(told, 2);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
-}
-
-Test(manual_executor, cancelled_while_it_waits_does_not_run)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
-	expect_eq(rig.ran, 0);
 }
 
 Test(manual_executor, full_is_a_refusal_that_is_offered_again)
 {
 	close_all();
-	open_with((struct tw_manual_config){.queue = 1});
-	static struct probe probes[150]; /* three hand-overs */
-	schedule_all(probes, 150);
-	rig_advance(&rig, MS);
+	open_with(1);
+	hand_over(150); /* three hand-overs */
 	expect_gt(stats_of(rig.service).refused, 0);
 	int first = tw_manual_pump(manual, TW_NO_LIMIT);
 	expect_gt(first, 0);
@@ -232,9 +163,7 @@ Test(manual_executor, several_threads_may_pump_each_run_comes_once)
 
 Test(manual_executor, destroy_is_refused_while_something_waits)
 {
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
+	hand_over(1);
 	expect_eq(tw_manual_destroy(manual), -EBUSY);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
 	expect_eq(rig.ran, 1);
@@ -242,12 +171,11 @@ Test(manual_executor, destroy_is_refused_while_something_waits)
 
 Test(manual_executor, one_thread_closes_and_pumps_as_the_header_says)
 {
-	struct probe queued = PROBE(&rig, 1), later = PROBE(&rig, 2);
-	probe_schedule_released(&queued, MS);
+	struct probe later = PROBE(&rig, 2);
 	probe_schedule_released(&later, HOUR);
-	rig_advance(&rig, MS);
+	hand_over(1);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_released(&queued, TW_FATE_DROPPED);
+	expect_released(&probes[0], TW_FATE_DROPPED);
 	expect_released(&later, TW_FATE_DROPPED);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
 	expect_eq(rig.ran, 0);
@@ -287,23 +215,4 @@ Test(manual_executor, no_memory_leaves_nothing_behind)
 	}
 	expect_eq(tw_manual_destroy(none), 0);
 	expect_eq(faults_outstanding(), before);
-}
-
-/* ----------------------------------------------------------------------- fork */
-
-static void check_in_child(void *arg)
-{
-	(void)arg;
-	child_eq(tw_manual_pump(manual, TW_NO_LIMIT), -EPERM);
-	child_eq(tw_manual_destroy(manual), 0);
-}
-
-Test(manual_executor, forked_child_is_refused_and_the_parent_untouched)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_in_child(check_in_child, NULL);
-	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
-	expect_eq(rig.ran, 1);
 }

@@ -9,45 +9,9 @@
 
 #include "test/support/child.h"
 #include "test/support/faults.h"
-#include "test/support/rig.h"
+#include "manuals.h"
 
-static tw_manual *manual;
-static struct rig rig;
-static struct probe probes[400];
-
-static void open_all(void)
-{
-	expect_eq(tw_manual_create(&manual, NULL), 0);
-	struct tw_service_config config = rig_config();
-	config.executor = tw_manual_executor(manual);
-	rig_open(&rig, &config);
-}
-
-static void close_all(void)
-{
-	while (tw_manual_pump(manual, TW_NO_LIMIT) > 0) {
-	}
-	rig_close(&rig);
-	expect_eq(tw_manual_destroy(manual), 0);
-}
-
-static void end_all(void)
-{
-	expect_in_fini();
-	close_all();
-}
-
-TestSuite(manual_real_fd, .init = open_all, .fini = end_all, .timeout = 60);
-
-/* So many runs are handed over now. */
-static void hand_over(int count)
-{
-	for (int i = 0; i < count; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], MS);
-	}
-	rig_advance(&rig, MS);
-}
+TestSuite(manual_real_fd, .init = open_usual, .fini = end_all, .timeout = 60);
 
 static bool is_readable(int fd)
 {
@@ -87,7 +51,7 @@ Test(manual_real_fd, is_made_once_and_closed_with_the_queue)
 	expect_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	close_all();
 	expect_eq(fcntl(fd, F_GETFD), -1);
-	open_all();
+	open_usual();
 }
 
 /*
@@ -139,12 +103,13 @@ Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again)
 
 static void check_in_child(void *arg)
 {
+	child_eq(tw_manual_pump(manual, TW_NO_LIMIT), -EPERM);
 	child_eq(tw_manual_fd(manual), -EPERM);
 	child_eq(tw_manual_destroy(manual), 0);
 	child_eq(fcntl(*(int *)arg, F_GETFD), -1);
 }
 
-Test(manual_real_fd, is_refused_in_a_forked_child_and_the_parents_goes_on)
+Test(manual_real_fd, is_refused_with_its_queue_in_a_forked_child_and_the_parents_goes_on)
 {
 	int fd = tw_manual_fd(manual);
 	hand_over(1);

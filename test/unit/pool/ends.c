@@ -4,12 +4,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
-#include "mpsc/base/futex.h"
+#include "pools.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
 #include "wheel/core/user_code.h"
@@ -56,15 +53,12 @@ static void wait_for(struct round *round)
 Test(pool_ends, whoever_learns_of_a_task_may_destroy_the_pool_before_its_submit_returns)
 {
 	enum { ROUNDS = 100 };
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 2};
 	for (int i = 0; i < ROUNDS; i++) {
-		struct round round = {0};
+		struct round round = {.pool = pool_up_to(1, 2)};
 		pthread_t thread;
 		sem_init(&round.ran, 0, 0);
-		expect_eq(tw_pool_create(&round.pool, &cfg), 0);
 		expect_eq(tw_pool_submit(round.pool, await_submit, &round), 0);
-		while (!atomic_load(&round.inside))
-			sched_yield();
+		await_value(&round.inside, 1);
 		expect_eq(pthread_create(&thread, NULL, submit, &round), 0);
 		wait_for(&round);
 		expect_eq(tw_pool_destroy(round.pool), 0);
@@ -83,11 +77,9 @@ static void *destroy_soon(void *arg)
 
 Test(pool_ends, a_shared_pool_may_be_destroyed_as_soon_as_its_service_has_left)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1};
 	for (int i = 0; i < 100; i++) {
-		struct round round = {0};
+		struct round round = {.pool = pool_up_to(1, 0)};
 		pthread_t thread;
-		expect_eq(tw_pool_create(&round.pool, &cfg), 0);
 		struct tw_service_config user = {.size = sizeof user,
 						 .executor = tw_pool_executor(round.pool)};
 		expect_eq(tw_service_create(&round.service, &user), 0);
@@ -150,60 +142,41 @@ Test(pool_ends, close_waits_for_a_call_of_close_then_whose_completion_has_run)
 	}
 }
 
-struct dropping {
-	tw_pool *pool;
-	atomic_int inside;
-	sem_t go_on;
-	int calls, answers[2];
-	char texts[2][120];
-};
-
-static struct dropping dropping;
+static tw_pool *dropping;
+static struct gate gate;
+static int calls, answers[2];
+static char texts[2][120];
 
 static void hear(const char *text)
 {
-	snprintf(dropping.texts[dropping.calls % 2], sizeof dropping.texts[0], "%s", text);
-}
-
-static void block(void *arg)
-{
-	(void)arg;
-	atomic_store(&dropping.inside, 1);
-	while (sem_wait(&dropping.go_on) != 0) {
-	}
+	snprintf(texts[calls % 2], sizeof texts[0], "%s", text);
 }
 
 static void close_again(void *told_arg, tw_fn *fn, void *arg)
 {
 	(void)told_arg, (void)fn, (void)arg;
-	dropping.answers[0] = tw_pool_close(dropping.pool, TW_CLOSE_DRAIN, NULL, NULL);
-	dropping.calls++;
-	dropping.answers[1] = tw_pool_destroy(dropping.pool);
-	dropping.calls++;
-	sem_post(&dropping.go_on);
+	answers[0] = tw_pool_close(dropping, TW_CLOSE_DRAIN, NULL, NULL);
+	calls++;
+	answers[1] = tw_pool_destroy(dropping);
+	calls++;
+	let_go(&gate, 1);
 }
 
 /* A second close would wait for the first, which waits for this function. */
 Test(pool_ends, a_close_inside_the_dropped_function_of_a_close_is_refused)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1};
-	sem_init(&dropping.go_on, 0, 0);
-	expect_eq(tw_pool_create(&dropping.pool, &cfg), 0);
-	expect_eq(tw_pool_submit(dropping.pool, block, NULL), 0);
-	while (!atomic_load(&dropping.inside))
-		sched_yield();
-	expect_eq(tw_pool_submit(dropping.pool, block, NULL), 0);
+	dropping = pool_of(1, 16);
+	occupy(dropping, &gate, 1);
+	block(dropping, &gate, 1);
 	tw_set_misuse_hook(hear);
-	expect_eq(tw_pool_close(dropping.pool, TW_CLOSE_DROP, close_again, NULL), 0);
+	expect_eq(tw_pool_close(dropping, TW_CLOSE_DROP, close_again, NULL), 0);
 	tw_set_misuse_hook(NULL);
-	expect_eq(dropping.calls, 2);
-	expect_eq(dropping.answers[0], -EDEADLK);
-	expect_eq(dropping.answers[1], -EDEADLK);
-	cr_assert_str_eq(dropping.texts[0],
-			 "tw_pool_close: called from inside what it would wait for");
-	cr_assert_str_eq(dropping.texts[1],
-			 "tw_pool_destroy: called from inside what it would wait for");
-	expect_eq(tw_pool_destroy(dropping.pool), 0);
+	expect_eq(calls, 2);
+	expect_eq(answers[0], -EDEADLK);
+	expect_eq(answers[1], -EDEADLK);
+	cr_assert_str_eq(texts[0], "tw_pool_close: called from inside what it would wait for");
+	cr_assert_str_eq(texts[1], "tw_pool_destroy: called from inside what it would wait for");
+	expect_eq(tw_pool_destroy(dropping), 0);
 }
 
 static tw_fn *const named = tell;

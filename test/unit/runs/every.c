@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "test/support/eager_executor.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 #include "tickwheel.h"
 
 TestSuite(runs_every, .timeout = 120);
 
-enum base { INLINE, QUEUE, MANUAL, POOL };
+enum base { INLINE, EAGER, QUEUE, MANUAL, POOL };
 
 /* How it runs things: `one`: one after the other; `held`: only while the test pumps. */
 struct kind {
@@ -24,11 +25,13 @@ struct kind {
 
 static const struct kind kinds[] = {
     {"inline", INLINE, 0, false, true, false},
+    {"user's, inside submit", EAGER, 0, false, true, false},
     {"user's queue", QUEUE, 0, false, true, true},
     {"manual", MANUAL, 0, false, true, true},
     {"pool of one", POOL, 1, false, true, false},
     {"pool of three", POOL, 3, false, false, false},
     {"strand on the driver", INLINE, 0, true, true, false},
+    {"strand on a user's, inside submit", EAGER, 0, true, true, false},
     {"strand on a user's queue", QUEUE, 0, true, true, true},
     {"strand on a manual queue", MANUAL, 0, true, true, true},
     {"strand on a pool", POOL, 3, true, true, false},
@@ -54,6 +57,8 @@ static tw_executor *open_base(struct subject *s)
 	struct tw_pool_config config = TW_INIT(tw_pool_config);
 	config.workers = config.max_workers = s->kind->workers;
 	switch (s->kind->base) {
+	case EAGER:
+		return &eager_executor;
 	case QUEUE:
 		queue_executor_open(&s->queue);
 		return &s->queue.base;
@@ -126,6 +131,15 @@ static void count_release(struct probe *probe)
 	atomic_fetch_add(&releases, 1);
 }
 
+/* The first `count` probes have been released: a release counts itself before it is over. */
+static void await_released(struct subject *s, int count)
+{
+	await(s, &releases, count);
+	for (int i = 0; i < count; i++)
+		while (!probes[i].releases)
+			sched_yield();
+}
+
 static void schedule(struct subject *s, int i, uint64_t delay_ns)
 {
 	probes[i] = PROBE(&s->rig, i);
@@ -153,7 +167,7 @@ static void runs_each_once_in_order(struct subject *s)
 {
 	for (int i = 0; i < MANY; i++)
 		schedule(s, i, (uint64_t)(1 + i / 200) * MS);
-	await(s, &releases, MANY);
+	await_released(s, MANY);
 	for (int i = 0; i < MANY; i++) {
 		expect_eq(probes[i].runs, 1);
 		expect_released(&probes[i], TW_FATE_FIRED);
@@ -180,7 +194,7 @@ static void cancels(struct subject *s)
 	for (int i = 1; i < COUNT; i += 3)
 		if (s->kind->held)
 			expect_eq(tw_cancel(s->rig.service, probes[i].timer), TW_CANCELLED);
-	await(s, &releases, COUNT);
+	await_released(s, COUNT);
 	for (int i = 0; i < COUNT; i++) {
 		bool cancelled = i % 3 == 0 || (i % 3 == 1 && s->kind->held);
 		expect_eq(probes[i].runs, !cancelled);
@@ -204,7 +218,7 @@ static void moves(struct subject *s)
 		pump(s);
 	}
 	expect_eq(probes[0].runs, 0);
-	await(s, &releases, 1);
+	await_released(s, 1);
 	expect_eq(probes[0].runs, 1);
 }
 
@@ -227,7 +241,7 @@ static void rearms(struct subject *s)
 	struct tw_task task = probe_task(&probes[0]);
 	task.executor = s->own ? NULL : s->executor;
 	probe_schedule_task(&probes[0], &task);
-	await(s, &releases, 1);
+	await_released(s, 1);
 	expect_eq(probes[0].runs, 20);
 	expect_eq(probes[0].answer, 0);
 }

@@ -1,7 +1,4 @@
-/*
- * Executors that a program brings: late, refusing, giving back, running inside submit, and on
- * several threads.
- */
+/* Executors that a program brings: late, refusing, giving back, and on several threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -59,7 +56,7 @@ Test(runs_executor, gets_no_more_than_the_budget)
 	expect_ids_ascend(&rig);
 }
 
-/* ------------------------------------------------------------ refusing */
+/* ---------------------------------------------------- refusing, and giving back */
 
 Test(runs_executor, that_refuses_is_offered_again_in_order)
 {
@@ -87,27 +84,36 @@ Test(runs_executor, that_refuses_loses_no_order_to_later_ticks)
 	expect_each_ran_once(20);
 }
 
-Test(runs_executor, that_refuses_leaves_timers_cancellable_and_movable)
+static void give_all_back(void)
 {
-	reopen_on_queue();
-	queue.refuse = SIZE_MAX;
-	schedule_probes(3, MS);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(stats_of(rig.service).pending, 3);
-	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
-	expect_eq(tw_reset(rig.service, probes[1].timer, SECOND), 0);
-	queue.refuse = 0;
-	rig_advance(&rig, 10 * MS);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(probes[2].runs, 1);
-	rig_advance(&rig, SECOND);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(probes[1].runs, 1);
-	expect_eq(probes[0].runs, 0);
+	while (queue_executor_drop_next(&queue) == 0)
+		;
 }
 
-/* ------------------------------------------------------------ giving back */
+/* Timers that the executor has refused, or given back, can be cancelled and moved. */
+Test(runs_executor, that_does_not_run_leaves_timers_cancellable_and_movable)
+{
+	for (int refuses = 0; refuses < 2; refuses++) {
+		reopen_on_queue();
+		queue.refuse = refuses ? SIZE_MAX : 0;
+		schedule_probes(3, MS);
+		rig_advance(&rig, refuses ? 10 * MS : MS);
+		give_all_back();
+		expect_eq(stats_of(rig.service).pending, 3);
+		expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
+		expect_eq(tw_reset(rig.service, probes[1].timer, SECOND), 0);
+		queue.refuse = 0;
+		rig_advance(&rig, 10 * MS);
+		expect_eq(queue_executor_run_all(&queue), 1);
+		expect_eq(probes[2].runs, 1);
+		rig_advance(&rig, SECOND);
+		expect_eq(queue_executor_run_all(&queue), 1);
+		expect_eq(probes[1].runs, 1);
+		expect_eq(probes[0].runs, 0);
+	}
+}
 
+/* The others of the batch run. */
 Test(runs_executor, that_gives_a_run_back_gets_it_again)
 {
 	reopen_on_queue();
@@ -119,41 +125,14 @@ Test(runs_executor, that_gives_a_run_back_gets_it_again)
 			  i % 2 ? 0 : 1);
 	expect_eq(rig.ran, 25);
 	expect_eq(stats_of(rig.service).pending, 25);
+	for (int round = 0; round < 20; round++) {
+		rig_advance(&rig, 2 * MS);
+		expect_eq(queue_executor_waiting(&queue), 25);
+		give_all_back();
+	}
 	rig_advance(&rig, 2 * MS);
 	expect_eq(queue_executor_run_all(&queue), 25);
 	expect_each_ran_once(50);
-}
-
-Test(runs_executor, that_gives_back_again_and_again_loses_nothing)
-{
-	reopen_on_queue();
-	schedule_probes(300, MS);
-	for (int round = 0; round < 20; round++) {
-		rig_advance(&rig, 2 * MS);
-		expect_ge(queue_executor_waiting(&queue), 300);
-		while (queue_executor_drop_next(&queue) == 0)
-			;
-	}
-	rig_advance(&rig, 2 * MS);
-	expect_eq(queue_executor_run_all(&queue), 300);
-	expect_each_ran_once(300);
-}
-
-Test(runs_executor, that_gave_back_leaves_the_timer_cancellable_and_movable)
-{
-	reopen_on_queue();
-	schedule_probes(2, MS);
-	rig_advance(&rig, MS);
-	while (queue_executor_drop_next(&queue) == 0)
-		;
-	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
-	expect_eq(tw_reset(rig.service, probes[1].timer, 100 * MS), 0);
-	rig_advance(&rig, 50 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(rig.ran, 0);
-	rig_advance(&rig, 50 * MS);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(probes[1].runs, 1);
 }
 
 /* A cancelled run's ticket is used up by giving it back too. */
@@ -169,32 +148,6 @@ Test(runs_executor, may_give_back_what_was_cancelled)
 	rig_advance(&rig, SECOND);
 	expect_eq(queue_executor_run_all(&queue), 0);
 	expect_eq(rig.ran, 0);
-}
-
-/* ------------------------------------------------------------ inside submit */
-
-static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
-{
-	(void)self;
-	for (size_t i = 0; i < n; i++)
-		tw_run_one(batch);
-	return 0;
-}
-
-Test(runs_executor, may_run_tickets_during_submit)
-{
-	static const struct tw_executor_ops ops = {.size = sizeof(ops), .submit = run_at_once};
-	tw_executor direct = {.ops = &ops};
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &direct;
-	reopen_rig(&cfg);
-	schedule_probes(2000, 5 * MS);
-	struct probe series = PROBE(&rig, -1);
-	probe_schedule_every(&series, rate_of(MS, MS, 100));
-	rig_advance(&rig, SECOND);
-	expect_eq(rig.ran, 2100);
-	expect_eq(series.runs, 100);
-	expect_eq(stats_of(rig.service).fired, 2001);
 }
 
 /* ------------------------------------------------------------ several threads */

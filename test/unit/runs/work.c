@@ -1,13 +1,13 @@
 /* Work of the layers above, by the face that batches of timers have. */
 #include "wheel/run/work.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "executor/pool/layer.h"
 #include "test/support/eager_executor.h"
+#include "test/support/expect.h"
 #include "test/support/queue_executor.h"
 
 static tw_clock *now_clock;
@@ -18,94 +18,82 @@ static unsigned runs;
 
 static void count(struct tw__work *w)
 {
-	cr_assert_eq(w, &work);
+	expect_eq(w, &work);
 	runs++;
 }
 
 static void open_with(tw_executor *executor)
 {
-	cr_assert_eq(tw_clock_manual_create(&now_clock, 0), 0);
+	expect_eq(tw_clock_manual_create(&now_clock, 0), 0);
 	queue_executor_open(&queue);
 	struct tw_service_config config = {.size = sizeof config,
 					   .clock = now_clock,
 					   .drive = TW_DRIVE_MANUAL,
 					   .executor = executor ? executor : &queue.base};
-	cr_assert_eq(tw_service_create(&service, &config), 0);
-	cr_assert_eq(tw__service_hold(service), 0);
+	expect_eq(tw_service_create(&service, &config), 0);
+	expect_eq(tw__service_hold(service), 0);
 	tw__work_init(&work, service, config.executor, count);
 }
 
 static void close_all(void)
 {
 	tw__service_let_go(service);
-	cr_assert_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_service_destroy(service), 0);
 	queue_executor_close(&queue);
 	tw_clock_manual_destroy(now_clock);
+}
+
+static void advance(void)
+{
+	tw_service_advance(service, TW_NO_LIMIT);
 }
 
 Test(runs_work, runs_once_as_a_ticket_of_its_executor)
 {
 	open_with(NULL);
-	tw__work_submit(&work);
-	cr_assert_eq(queue_executor_waiting(&queue), 1);
-	cr_assert_eq(runs, 0);
-	cr_assert_eq(queue_executor_run_next(&queue), 1);
-	cr_assert_eq(runs, 1);
-	tw__work_submit(&work);
-	cr_assert_eq(queue_executor_run_all(&queue), 1);
-	cr_assert_eq(runs, 2);
+	for (unsigned n = 1; n <= 2; n++) {
+		tw__work_submit(&work);
+		expect_eq(queue_executor_waiting(&queue), 1);
+		expect_eq(runs, n - 1);
+		expect_eq(queue_executor_run_all(&queue), 1);
+		expect_eq(runs, n);
+	}
 	close_all();
 }
 
-Test(runs_work, refused_is_offered_again_each_tick_until_it_is_taken)
+Test(runs_work, refused_or_given_back_is_offered_again_each_tick_until_it_is_taken)
 {
 	open_with(NULL);
 	queue.refuse = 3;
 	tw__work_submit(&work);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
-		cr_assert_eq(queue_executor_waiting(&queue), 0);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
+		expect_eq(queue_executor_waiting(&queue), 0);
 	}
-	cr_assert_eq(queue.refuse, 0);
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(queue_executor_run_all(&queue), 1);
-	cr_assert_eq(runs, 1);
+	expect_eq(queue.refuse, 0);
+	advance();
+	expect_eq(queue_executor_drop_next(&queue), 0);
+	expect_eq(queue_executor_waiting(&queue), 0);
+	advance();
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(runs, 1);
 	close_all();
 }
 
-Test(runs_work, given_back_is_offered_again)
+/* On the driver, and on an executor that runs tickets inside submit. */
+Test(runs_work, runs_in_the_next_turn_not_in_submit)
 {
-	open_with(NULL);
-	tw__work_submit(&work);
-	cr_assert_eq(queue_executor_drop_next(&queue), 0);
-	cr_assert_eq(queue_executor_waiting(&queue), 0);
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(queue_executor_run_all(&queue), 1);
-	cr_assert_eq(runs, 1);
-	close_all();
-}
-
-Test(runs_work, inline_work_runs_in_the_next_turn_not_in_submit)
-{
-	open_with(tw_executor_inline());
-	tw__work_submit(&work);
-	cr_assert_eq(runs, 0);
-	cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
-	cr_assert_eq(runs, 1);
-	cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
-	close_all();
-}
-
-/* ------------------------------------ an executor that runs tickets inside submit */
-
-Test(runs_work, does_not_run_inside_submit_though_the_executor_runs_tickets_there)
-{
-	open_with(&eager_executor);
-	tw__work_submit(&work);
-	cr_assert_eq(runs, 0);
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(runs, 1);
-	close_all();
+	tw_executor *const executors[] = {tw_executor_inline(), &eager_executor};
+	for (int i = 0; i < 2; i++) {
+		runs = 0;
+		open_with(executors[i]);
+		tw__work_submit(&work);
+		expect_eq(runs, 0);
+		advance();
+		expect_eq(runs, 1);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
+		close_all();
+	}
 }
 
 enum { LINKS = 100000 };
@@ -130,9 +118,9 @@ Test(runs_work, chain_of_runs_inside_submit_needs_no_stack)
 	tw__work_init(&work, service, &eager_executor, submit_the_next);
 	tw__work_submit(&work);
 	for (unsigned turns = 0; runs < LINKS && turns < 2 * LINKS; turns++)
-		tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(runs, LINKS);
-	cr_assert_leq(deepest, 4096);
+		advance();
+	expect_eq(runs, LINKS);
+	expect_le(deepest, 4096);
 	close_all();
 }
 
@@ -162,24 +150,28 @@ Test(runs_work, runs_in_an_advance_that_an_executor_calls_inside_submit)
 	driven_in_submit = service;
 	tw__work_init(&other, service, &driver, pass);
 	tw__work_submit(&work);
-	cr_assert_eq(runs, 0);
+	expect_eq(runs, 0);
 	tw__work_submit(&other);
-	cr_assert_eq(runs, 1);
+	expect_eq(runs, 1);
 	tw__work_leave_executor(&other); /* it was refused, and the driver runs it */
-	tw_service_advance(service, TW_NO_LIMIT);
+	advance();
 	close_all();
+}
+
+static uint64_t next_expiry(void)
+{
+	uint64_t at_ns;
+	expect_eq(tw_service_next_expiry(service, &at_ns), 0);
+	return at_ns;
 }
 
 Test(runs_work, next_expiry_is_now_while_some_waits)
 {
 	open_with(tw_executor_inline());
-	uint64_t at_ns;
-	cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
-	cr_assert_eq(at_ns, UINT64_MAX);
+	expect_eq(next_expiry(), UINT64_MAX);
 	tw__work_submit(&work);
-	cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
-	cr_assert_leq(at_ns, tw_service_now(service));
-	tw_service_advance(service, TW_NO_LIMIT);
+	expect_le(next_expiry(), tw_service_now(service));
+	advance();
 	close_all();
 }
 
@@ -195,37 +187,34 @@ static void come_again_later(struct tw__work *w)
 Test(runs_work, that_the_driver_runs_and_that_comes_again_later_lets_the_driver_sleep_for_a_tick)
 {
 	open_with(tw_executor_inline());
-	uint64_t at_ns;
 	tw__work_init(&work, service, tw_executor_inline(), come_again_later);
 	comings = 4;
 	tw__work_submit_later(&work);
 	for (unsigned turn = 1; turn < 4; turn++) {
-		tw_service_advance(service, TW_NO_LIMIT);
-		cr_assert_eq(runs, turn);
-		cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
-		cr_assert_gt(at_ns, tw_service_now(service));
-		cr_assert_leq(at_ns, tw_service_now(service) + 2 * service->time.tick_ns);
+		advance();
+		expect_eq(runs, turn);
+		expect_gt(next_expiry(), tw_service_now(service));
+		expect_le(next_expiry(), tw_service_now(service) + 2 * service->time.tick_ns);
 	}
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(runs, 4);
-	cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
-	cr_assert_eq(at_ns, UINT64_MAX);
+	advance();
+	expect_eq(runs, 4);
+	expect_eq(next_expiry(), UINT64_MAX);
 	close_all();
 }
 
 Test(runs_work, held_service_refuses_to_close)
 {
 	open_with(NULL);
-	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -EBUSY);
-	cr_assert_eq(tw_service_destroy(service), -EBUSY);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -EBUSY);
+	expect_eq(tw_service_destroy(service), -EBUSY);
 	tw_timer timer;
-	cr_assert_eq(tw_schedule(service, 1, (tw_fn *)(void (*)(void))count, NULL, &timer),
-		     0); /* it is as open as before */
-	cr_assert_eq(tw_cancel(service, timer), TW_CANCELLED);
+	expect_eq(tw_schedule(service, 1, (tw_fn *)(void (*)(void))count, NULL, &timer),
+		  0); /* it is as open as before */
+	expect_eq(tw_cancel(service, timer), TW_CANCELLED);
 	tw__service_let_go(service);
-	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
-	cr_assert_eq(tw__service_hold(service), -ESHUTDOWN);
-	cr_assert_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw__service_hold(service), -ESHUTDOWN);
+	expect_eq(tw_service_destroy(service), 0);
 	queue_executor_close(&queue);
 	tw_clock_manual_destroy(now_clock);
 }
@@ -239,10 +228,10 @@ Test(runs_work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
 	open_with(NULL);
 	tw__service_let_go(service);
 	tw_add_relaxed(&service->phase.end, 1); /* as in a submit that has just pushed */
-	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	tw__end_may_come(service);
-	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	cr_assert_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(tw_service_destroy(service), 0);
 	queue_executor_close(&queue);
 	tw_clock_manual_destroy(now_clock);
 }
@@ -252,16 +241,16 @@ Test(runs_work, base_keeps_a_shared_pool_open)
 	tw_pool *pool;
 	struct tw__base base;
 	open_with(NULL);
-	cr_assert_eq(
+	expect_eq(
 	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config),
 							   .workers = 1}),
 	    0);
-	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), 0);
-	cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	tw__base_let_go(&base);
-	cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
-	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), -ESHUTDOWN);
-	cr_assert_eq(tw_pool_destroy(pool), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
+	expect_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), -ESHUTDOWN);
+	expect_eq(tw_pool_destroy(pool), 0);
 	close_all();
 }
 
@@ -281,8 +270,9 @@ static void chain_of_runs(tw_executor *executor)
 	tw_service *own;
 	struct tw__base base;
 	struct tw_service_config config = {.size = sizeof config, .executor = executor};
-	cr_assert_eq(tw_service_create(&own, &config), 0);
-	cr_assert_eq(tw__base_hold(&base, own, NULL), 0);
+	runs_elsewhere = 0;
+	expect_eq(tw_service_create(&own, &config), 0);
+	expect_eq(tw__base_hold(&base, own, NULL), 0);
 	tw__work_init(&work, own, base.executor, count_elsewhere);
 	tw__work_submit(&work);
 	unsigned seen;
@@ -290,15 +280,11 @@ static void chain_of_runs(tw_executor *executor)
 		tw__futex_wait((_Atomic uint32_t *)&runs_elsewhere, seen,
 			       tw_clock_now(tw_clock_monotonic()) + TW_MILLISECOND);
 	tw__base_let_go(&base);
-	cr_assert_eq(tw_service_destroy(own), 0);
+	expect_eq(tw_service_destroy(own), 0);
 }
 
-Test(runs_work_real, chain_on_the_services_own_pool)
+Test(runs_work_real, chain_on_the_services_own_pool_and_on_the_tick_thread)
 {
 	chain_of_runs(NULL);
-}
-
-Test(runs_work_real, chain_on_the_tick_thread)
-{
 	chain_of_runs(tw_executor_inline());
 }
