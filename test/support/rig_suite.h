@@ -40,4 +40,15 @@ static inline void reopen_on_queue(void)
 	reopen_rig(&cfg);
 }
 
+/* One timer that is handed over late_ns after its tick. */
+static inline void be_late(struct probe *probe, uint64_t late_ns)
+{
+	probe_schedule(probe, MS);
+	rig_advance(&rig, 0); /* files it: its tick is known */
+	uint64_t due_ns = rig_now(&rig) + MS;
+	expect_eq(tw_clock_manual_set(rig.clock, due_ns + late_ns), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+	rig_advance_to(&rig, rig_tick_of(&rig, due_ns + late_ns)); /* the next begins at a tick */
+}
+
 #endif

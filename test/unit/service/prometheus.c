@@ -29,17 +29,6 @@ static void expect_line(const char *page, const char *line)
 	cr_assert(whole, "no line %s\nin: %s", line, page);
 }
 
-/* One timer that is handed over late_ns after its tick. */
-static void be_late(struct probe *probe, uint64_t late_ns)
-{
-	probe_schedule(probe, MS);
-	rig_advance(&rig, 0);
-	uint64_t due_ns = rig_now(&rig) + MS;
-	expect_eq(tw_clock_manual_set(rig.clock, due_ns + late_ns), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	rig_advance_to(&rig, rig_tick_of(&rig, due_ns + late_ns));
-}
-
 Test(service_prometheus, the_page_has_the_ledger_and_the_groups)
 {
 	tw_group group;

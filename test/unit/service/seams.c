@@ -8,6 +8,7 @@
 #include "test/support/faults.h"
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
+#include "test/support/timer_script.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/poll.h"
 
@@ -118,28 +119,20 @@ Test(service_seams, a_completion_that_is_given_back_to_a_sleeping_tick_thread_co
 	queue_executor_close(&queue);
 }
 
-static void cancel_and_wait_inside(struct probe *probe)
-{
-	probe->answer =
-	    tw_group_cancel_wait(probe->rig->service, (tw_group){probe->other->timer.id}, 0);
-}
+static const struct script scripts[] = {
+    {"a wait for one's own group ends the others",
+     "",
+     {{"group 0; timer 0 in=1 group=0 plain {group_wait 0}; timer 1 in=9 group=0; drive 5",
+       "@1 run 0, 1 cancelled, SELF"}}},
+    {"a reset in a series' last run makes one more",
+     "",
+     {{"timer 0 first=10 every=10 count=1 plain {reset 0 by=3}; drive 99",
+       "@10 run 0, @13 run 0"}}},
+};
 
-/* The wait does not wait for its own member. The others have ended all the same. */
-Test(service_seams, a_wait_for_ones_own_group_ends_the_others)
+Test(service_seams, follow_the_scripts)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, inside = PROBE(&rig, 1),
-		     other = PROBE(&rig, 2);
-	inside.act = cancel_and_wait_inside;
-	inside.other = &carrier;
-	expect_eq(schedule_in(&inside, group, MS, false), 0);
-	expect_eq(schedule_in(&other, group, HOUR, true), 0);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(inside.answer, TW_SELF);
-	expect_released(&other, TW_FATE_CANCELLED);
-	rig_close(&rig);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /* ------------------------------------------------------------------- threads */

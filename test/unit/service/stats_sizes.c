@@ -48,50 +48,21 @@ static void close_all(void)
 
 TestSuite(service_stats_sizes, .init = open_all, .fini = close_all, .timeout = 60);
 
-static int get_service(void *out)
-{
-	return tw_service_stats(rig.service, out);
-}
+#define GET(name, call)            \
+	static int name(void *out) \
+	{                          \
+		return call;       \
+	}
 
-static int get_histograms(void *out)
-{
-	return tw_service_histograms(rig.service, out);
-}
-
-static int get_liveness(void *out)
-{
-	return tw_service_liveness(rig.service, out);
-}
-
-static int get_group(void *out)
-{
-	return tw_group_stats(rig.service, group, out);
-}
-
-static int get_current(void *out)
-{
-	return tw_current(out);
-}
-
-static int get_strand(void *out)
-{
-	return tw_strand_stats(strand, out);
-}
-
-static int get_limiter(void *out)
-{
-	return tw_limiter_stats(limiter, out);
-}
-
-static int get_pool(void *out)
-{
-	return tw_pool_stats(pool, out);
-}
-
-static int get_actions(void *out)
-{
-	return tw_action_scheduler_stats(asap, out);
-}
+GET(get_service, tw_service_stats(rig.service, out))
+GET(get_histograms, tw_service_histograms(rig.service, out))
+GET(get_liveness, tw_service_liveness(rig.service, out))
+GET(get_group, tw_group_stats(rig.service, group, out))
+GET(get_current, tw_current(out))
+GET(get_strand, tw_strand_stats(strand, out))
+GET(get_limiter, tw_limiter_stats(limiter, out))
+GET(get_pool, tw_pool_stats(pool, out))
+GET(get_actions, tw_action_scheduler_stats(asap, out))
 
 /* A call, the library's size of its struct, and the smallest that it takes. */
 #define ROW(get, type, least)                                                 \

@@ -8,8 +8,6 @@
 #include "test/support/rig.h"
 #include "test/support/tracer.h"
 
-TestSuite(service_tracing, .timeout = 30);
-
 enum { SERVICE, SLOT, GENERATION, OUTCOME };
 
 static struct rig rig;
@@ -25,6 +23,8 @@ static void closed(void)
 {
 	rig_close(&rig);
 }
+
+TestSuite(service_tracing, .init = opened, .fini = closed, .timeout = 30);
 
 /* Where there are no probes nothing can be said. */
 static void expect_traced(const char *name, unsigned times)
@@ -57,31 +57,23 @@ static void expect_cancel(tw_timer timer, bool waits, int outcome)
 	expect_told_by_probe("cancel", OUTCOME, (uint64_t)outcome);
 }
 
-static void cancels_are_seen(bool waits)
+Test(service_tracing, cancel_is_seen_at_each_of_its_ends)
 {
-	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), moved = PROBE(&rig, 3);
-	probe_schedule(&plain, 10 * MS);
-	expect_cancel(plain.timer, waits, TW_CANCELLED);
-	expect_cancel(plain.timer, waits, TW_GONE);
-	expect_cancel((tw_timer){plain.timer.id + (UINT64_C(1) << 32)}, waits,
-		      TW_GONE); /* its slot is free, and of this generation */
-	probe_schedule_released(&released, 10 * MS);
-	expect_cancel(released.timer, waits, TW_CANCELLED);
-	expect_cancel(released.timer, waits, TW_GONE);
-	probe_schedule(&moved, 10 * MS);
-	expect_eq(tw_reset(rig.service, moved.timer, 30 * MS), 0);
-	expect_cancel(moved.timer, waits, TW_CANCELLED);
-}
-
-Test(service_tracing, cancel_is_seen_at_each_of_its_ends, .init = opened, .fini = closed)
-{
-	cancels_are_seen(false);
-}
-
-Test(service_tracing, cancel_that_would_wait_is_seen_at_each_of_its_ends, .init = opened,
-     .fini = closed)
-{
-	cancels_are_seen(true);
+	for (int waits = 0; waits < 2; waits++) {
+		struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2),
+			     moved = PROBE(&rig, 3);
+		probe_schedule(&plain, 10 * MS);
+		expect_cancel(plain.timer, waits, TW_CANCELLED);
+		expect_cancel(plain.timer, waits, TW_GONE);
+		/* its slot is free, and of this generation */
+		expect_cancel((tw_timer){plain.timer.id + (UINT64_C(1) << 32)}, waits, TW_GONE);
+		probe_schedule_released(&released, 10 * MS);
+		expect_cancel(released.timer, waits, TW_CANCELLED);
+		expect_cancel(released.timer, waits, TW_GONE);
+		probe_schedule(&moved, 10 * MS);
+		expect_eq(tw_reset(rig.service, moved.timer, 30 * MS), 0);
+		expect_cancel(moved.timer, waits, TW_CANCELLED);
+	}
 }
 
 static void cancel_self(struct probe *probe)
@@ -109,28 +101,23 @@ static void runs_are_seen(bool waits)
 	expect_told_by_probe("cancel", OUTCOME, TW_RUNNING);
 }
 
-Test(service_tracing, cancel_of_what_runs_is_seen, .init = opened, .fini = closed)
+Test(service_tracing, cancel_of_what_runs_is_seen)
 {
 	runs_are_seen(false);
 	runs_are_seen(true);
 }
 
-static void cancel_in_release(struct probe *probe)
-{
-	probe->answer = tw_cancel(probe->rig->service, probe->timer);
-}
-
-Test(service_tracing, cancel_of_what_is_being_released_is_seen, .init = opened, .fini = closed)
+Test(service_tracing, cancel_of_what_is_being_released_is_seen)
 {
 	struct probe probe = PROBE(&rig, 1);
-	probe.act_in_release = cancel_in_release;
+	probe.act_in_release = cancel_self;
 	probe_schedule_released(&probe, MS);
 	tracer_forget();
 	rig_advance(&rig, 5 * MS);
 	expect_told_by_probe("cancel", OUTCOME, (uint64_t)probe.answer);
 }
 
-Test(service_tracing, each_step_of_a_timers_life_is_seen_once, .init = opened, .fini = closed)
+Test(service_tracing, each_step_of_a_timers_life_is_seen_once)
 {
 	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2);
 	tracer_forget();
@@ -163,6 +150,7 @@ Test(service_tracing, a_batch_that_is_handed_over_is_seen_once)
 	queue_executor_open(&queue);
 	queue_executor_open(&other);
 	cfg.executor = &queue.base;
+	rig_close(&rig);
 	rig_open(&rig, &cfg);
 	traced = tracer_open();
 	struct probe mine = PROBE(&rig, 1), others = PROBE(&rig, 2);
@@ -179,7 +167,8 @@ Test(service_tracing, a_batch_that_is_handed_over_is_seen_once)
 	queue_executor_run_all(&queue);
 	queue_executor_run_all(&other);
 	expect_eq(mine.runs + others.runs, 2);
-	rig_close(&rig);
+	closed();
 	queue_executor_close(&queue);
 	queue_executor_close(&other);
+	opened();
 }

@@ -91,25 +91,3 @@ Test(service_two_services, on_one_clock_see_each_others_work_in_its_time)
 	hop_between(false);
 	hop_between(true);
 }
-
-static void run_on(struct probe *probe)
-{
-	if (atomic_load(&probe->runs) == 1) /* in its second and last run */
-		expect_eq(tw_reset(probe->rig->service, tw_self(), 3 * MS), 0);
-}
-
-Test(service_two_runs, of_a_series_and_a_reset_in_the_last_make_three)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = run_on;
-	probe_schedule_every(&probe, rate_of(10 * MS, 10 * MS, 2));
-	rig_advance(&rig, 22 * MS);
-	expect_eq(probe.runs, 2);
-	rig_advance(&rig, 100 * MS);
-	expect_eq(probe.runs, 3);
-	expect_eq(rig.events[2].at_ns, RIG_START_NS + 23 * MS);
-	expect_eq(tw_is_pending(rig.service, probe.timer), false);
-	rig_close(&rig);
-}
