@@ -155,25 +155,6 @@ Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 	expect_ids_ascend(&k.rig);
 }
 
-/*
- * Half-full chunks cannot share room as they are: waiting runs would need twice the chunks that
- * they had in the wheel.
- */
-Test(driver_held_back, what_waits_is_packed)
-{
-	enum { SINGLE = 48000, IN_A_TICK = 29, TICKS = (MOST - SINGLE) / IN_A_TICK };
-	reopen_keeper_with(false, MOST, 64);
-	add_up_to(SINGLE);
-	for (int tick = 0; tick < TICKS; tick++)
-		for (int i = 0; i < IN_A_TICK; i++)
-			add_in(SINGLE + 1 + tick);
-	turn_until_held_back();
-	rig_advance(&k.rig, MOST * MS);
-	run_all();
-	expect_eq(k.rig.ran, k.scheduled);
-	expect_ids_ascend(&k.rig);
-}
-
 static atomic_int completed;
 
 static void count_completion(void *arg)

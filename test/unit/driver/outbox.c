@@ -119,33 +119,6 @@ Test(driver_outbox, of_an_executor_that_hangs_takes_a_bounded_part_of_the_chunks
 	expect_a_hung_executor_to_stop_nobody(true);
 }
 
-/*
- * An executor that is slow, over its quota again and again: its runs come in order, none is lost.
- */
-Test(driver_outbox, over_the_quota_keeps_its_order)
-{
-	enum { COUNT = 48000, AT_ONCE = 900 };
-	struct hang h;
-	uint64_t seed = 3;
-	open_hang(&h, false);
-	h.rig.service->driver->outboxes.submit_limit = 16;
-	int scheduled = 0;
-	while (h.rig.ran < COUNT) {
-		for (int i = 0; i < 40 && scheduled < COUNT && scheduled - (int)h.rig.ran < AT_ONCE;
-		     i++, scheduled++) {
-			probes[scheduled] = PROBE(&h.rig, scheduled);
-			schedule_to(&probes[scheduled], MS, &h.hung.base);
-		}
-		rig_advance(&h.rig, MS);
-		expect_le(h.hung.submits, h.rig.ran + 16);
-		for (uint64_t n = random_below(&seed, 60);
-		     n > 0 && queue_executor_run_next(&h.hung) >= 0; n--) {
-		}
-	}
-	expect_ids_ascend(&h.rig);
-	close_hang(&h);
-}
-
 /* Each of them takes less than the one before, and each gets at least one batch. */
 Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
 {
@@ -296,26 +269,4 @@ Test(driver_outbox, of_more_executors_than_there_are_come_later)
 		expect_eq(r.rig.events[i].id / EXECUTORS, next[r.rig.events[i].id % EXECUTORS]++);
 	expect_eq(r.rig.service->driver->outboxes.refiled, false);
 	close_refusers(&r);
-}
-
-/* An outbox is free when its executor has nothing more, and then serves another executor. */
-Test(driver_outbox, is_used_again)
-{
-	enum { EXECUTORS = 3 * TW__OUTBOXES };
-	struct queue_executor *executors = calloc(EXECUTORS, sizeof *executors);
-	struct rig rig;
-	struct tw_service_config cfg = small_config();
-	rig_open(&rig, &cfg);
-	for (int i = 0; i < EXECUTORS; i++) {
-		queue_executor_open(&executors[i]);
-		probes[0] = PROBE(&rig, i);
-		schedule_to(&probes[0], 0, &executors[i].base);
-		rig_advance(&rig, MS);
-		expect_eq(queue_executor_run_all(&executors[i]), 1);
-		rig_advance(&rig, MS);
-		queue_executor_close(&executors[i]);
-		rig.ran = 0;
-	}
-	rig_close(&rig);
-	free(executors);
 }

@@ -47,16 +47,21 @@ static void await_entries(tw_service *service, uint64_t most)
 /*
  * Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. From the
  * second time on it has drained, before, what the next timers of the slots were, and that does not
- * tell.
+ * tell. meanwhile: some are cancelled while a sweep is under way, behind its back, and ring for
+ * nobody: who sweeps looks again.
  */
-Test(driver_sweep_asleep, is_carried_out_while_the_tick_thread_sleeps)
+static void expect_swept(bool meanwhile)
 {
+	enum { LATER = 3 * ASLEEP / 4 /* enough before it for the last ring to suffice */ };
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
 	tw_service *service;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int storm = 0; storm < 5; storm++) {
 		arm_and_fall_asleep(service, storm ? KEPT : 0);
-		cancel_from(service, KEPT, ASLEEP);
+		cancel_from(service, KEPT, LATER);
+		if (meanwhile)
+			await_entries(service, ASLEEP - 1); /* it has begun */
+		cancel_from(service, LATER, ASLEEP);
 		await_entries(service, LEFT);
 	}
 	for (int i = 0; i < KEPT; i++)
@@ -64,24 +69,10 @@ Test(driver_sweep_asleep, is_carried_out_while_the_tick_thread_sleeps)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/*
- * What is cancelled while a sweep is under way, behind its back, rings for nobody: who sweeps looks
- * again.
- */
-Test(driver_sweep_asleep, is_followed_by_another_for_what_died_meanwhile)
+Test(driver_sweep_asleep, is_carried_out_while_the_tick_thread_sleeps)
 {
-	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
-	tw_service *service;
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	for (int round = 0; round < 5; round++) {
-		arm_and_fall_asleep(service, round ? KEPT : 0);
-		/* enough for the last ring to suffice */
-		cancel_from(service, KEPT, 3 * ASLEEP / 4);
-		await_entries(service, ASLEEP - 1); /* it has begun */
-		cancel_from(service, 3 * ASLEEP / 4, ASLEEP);
-		await_entries(service, LEFT);
-	}
-	expect_eq(tw_service_destroy(service), 0);
+	expect_swept(false);
+	expect_swept(true);
 }
 
 /*

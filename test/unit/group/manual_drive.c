@@ -8,6 +8,7 @@
 
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(group_manual_drive, .init = open_rig, .fini = close_rig, .timeout = 60);
 
@@ -94,70 +95,7 @@ Test(group_manual_drive, a_completion_makes_the_descriptor_readable)
 	end_wakes_loop(3000);
 }
 
-/* ------------------------------------------------------------ executors that refuse */
-
-/*
- * A member's own executor always refuses. The loop still ends, and another thread ends the group's
- * members.
- */
-Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_cancelled)
-{
-	queue.refuse = SIZE_MAX;
-	tw_group group = group_of(&rig);
-	struct probe refused = PROBE(&rig, 1), series = PROBE(&rig, 2), here = PROBE(&rig, 3);
-	struct tw_period burst = rate_of(MS, MS, 0);
-	burst.missed = TW_MISSED_BURST;
-	struct tw_task task = probe_task(&refused);
-	task.executor = &queue.base;
-	task.group = group;
-	task.when_ns = MS;
-	probe_schedule_task(&refused, &task);
-	task.arg = &series;
-	task.period = &burst;
-	task.when_ns = 0;
-	probe_schedule_task(&series, &task);
-	expect_eq(schedule_in(&here, group, 10 * MS, true), 0);
-	rig_advance(&rig, 5 * MS);
-	for (int i = 0; i < 10; i++)
-		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	rig_advance(&rig, 5 * MS);
-	expect_released(&here, TW_FATE_FIRED); /* not held up */
-	expect_gt(stats_of(rig.service).refused, 0);
-	expect_eq(gauges(&rig, group).members, 2);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	rig_advance(&rig, 2 * MS);
-	expect_released(&refused, TW_FATE_CANCELLED);
-	expect_released(&series, TW_FATE_CANCELLED);
-	expect_eq(queue_executor_waiting(&queue), 0);
-	expect_eq(refused.runs + series.runs, 0);
-}
-
 /* ------------------------------------------------------------ bursts */
-
-static void fall_behind(struct probe *probe)
-{
-	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * MS);
-}
-
-/* A series falls ever further behind: each call still ends. */
-Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
-{
-	tw_group group = group_of(&rig);
-	struct probe series = PROBE(&rig, 1);
-	struct tw_period burst = rate_of(MS, MS, 0);
-	burst.missed = TW_MISSED_BURST;
-	series.act = fall_behind;
-	expect_eq(schedule_series_in(&series, group, burst), 0);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 10 * MS), 0);
-	for (int i = 1; i <= 20; i++) {
-		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-		expect_eq(series.runs, i);
-	}
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	expect_eq(series.runs, 20);
-	expect_released(&series, TW_FATE_CANCELLED);
-}
 
 /*
  * With a period far below the tick, a tick's worth of instants in each tick of a clock's advance.
@@ -176,4 +114,26 @@ Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 	rig_advance(&rig, MS);
 	expect_eq(series.runs, runs);
 	expect_released(&series, TW_FATE_CANCELLED);
+}
+
+static const struct script scripts[] = {
+    {"ends though a member's own executor refuses, until its group is cancelled",
+     "",
+     {{"group 0; refuse -1; timer 0 in=1 other group=0; timer 1 first=0 every=1 burst other "
+       "group=0",
+       ""},
+      {"timer 2 in=10 group=0; drive 5; poll; poll; drive 5; members 0; waiting",
+       "@10 run 2, 2 fired, members=2, 0 wait"},
+      {"group_cancel 0; drive 2; waiting", "0 cancelled, 1 cancelled, @12 0 wait"}}},
+    {"ends though a burst falls ever further behind",
+     "",
+     {{"group 0; timer 0 first=1 every=1 burst stays=3 group=0; pass 10; poll",
+       "@10 run 0 late=9, @13 1"},
+      {"poll; poll", "run 0 late=11, @16 1, run 0 late=13, @19 1"},
+      {"group_cancel 0; poll", "0 cancelled"}}},
+};
+
+Test(group_manual_drive, follows_the_scripts)
+{
+	PLAY(&timer_stage, NULL, scripts);
 }

@@ -1,6 +1,5 @@
 /* tw_group_close_then: the completion is called once, when all members have ended. */
 #include <errno.h>
-#include <string.h>
 
 #include "test/support/ending.h"
 #include "wheel/core/service.h"
@@ -84,59 +83,13 @@ Test(group_then, is_called_though_the_group_is_destroyed_before)
 	expect_lt(again[1].id & 0xffffff, other.id & 0xffffff);
 }
 
-/* ------------------------------------------------------------ bad input */
-
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof heard - 1);
-}
-
-Test(group_then, bad_input_changes_nothing)
-{
-	tw_set_misuse_hook(hear);
-	struct ending ending = ending_of(&rig);
-	expect_eq(tw_group_close_then(NULL, ending.group, complete, &ending), -EINVAL);
-	cr_assert_str_eq(heard, "tw_group_close_then: service is NULL");
-	expect_eq(tw_group_close_then(rig.service, ending.group, NULL, &ending), -EINVAL);
-	cr_assert_str_eq(heard, "tw_group_close_then: fn is NULL");
-	expect_eq(tw_group_close_then(rig.service, (tw_group){0}, complete, &ending), -ENOENT);
-	struct probe members[1];
-	add_members(&ending, members, 1, MS); /* it is still open */
-	rig_advance(&rig, MS);
-	expect_released(&members[0], TW_FATE_FIRED);
-	expect_eq(ending.calls, 0);
-	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
-	expect_eq(end(&ending), -ENOENT);
-	rig_advance(&rig, MS);
-	expect_eq(ending.calls, 0);
-	tw_set_misuse_hook(NULL);
-}
-
-/* ------------------------------------------------------------ a simulation */
-
-Test(group_then, is_called_in_a_simulation)
-{
-	tw_sim *sim;
-	struct tw_sim_config cfg = {.size = sizeof(cfg), .seed = 7, .workers = 3};
-	expect_eq(tw_sim_create(&sim, &cfg), 0);
-	struct rig simulated = {.service = tw_sim_service(sim),
-				.clock = tw_sim_service(sim)->clock,
-				.lock = PTHREAD_MUTEX_INITIALIZER};
-	struct ending ending = ending_of(&simulated);
-	struct probe members[20];
-	add_members(&ending, members, 20, HOUR);
-	expect_eq(tw_sim_run_for(sim, SECOND), 0);
-	expect_eq(end(&ending), 0);
-	expect_ge(tw_sim_run_until_idle(sim, SECOND), 0);
-	expect_complete(&ending);
-	expect_eq(tw_sim_destroy(sim), 0);
-}
-
 /* ------------------------------------------------------------ when it is called */
 
 static const struct script scripts[] = {
+    {"not for a group that is not, or is gone",
+     "",
+     {{"then 0; group 0; timer 0 in=1 group=0; group_destroy 0; then 0; drive 9",
+       "ENOENT, 0 cancelled, ENOENT"}}},
     /* a completion is no callback of a timer */
     {"for a group without members, in the next poll",
      "",
