@@ -7,13 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "wheel/driver/driver.h"
 #include "test/support/big.h"
 #include "test/support/closing.h"
-#include "test/support/queue_executor.h"
-#include "test/support/random.h"
-#include "test/support/rig.h"
-#include "wheel/core/service.h"
-#include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
 /*
  * So many timers, each in a tick of its own, need more chunks than there are, if each has one to
@@ -22,9 +19,8 @@
 enum { MANY = 80000, MOST = 2 * MANY };
 
 /* A rig whose executor keeps its batches; timers may name another one that does. */
+static struct queue_executor named;
 static struct {
-	struct rig rig;
-	struct queue_executor own, named;
 	struct queue_executor *used;
 	int scheduled;
 } k;
@@ -35,34 +31,26 @@ static void open_keeper_with(bool names_another, uint32_t max_timers, uint32_t b
 {
 	struct tw_service_config cfg = rig_config();
 	memset(&k, 0, sizeof k);
-	k.used = names_another ? &k.named : &k.own;
-	queue_executor_open(&k.own);
-	queue_executor_open(&k.named);
+	k.used = names_another ? &named : &queue;
 	cfg.max_timers = max_timers;
 	cfg.buckets = buckets; /* 64: what is set aside for the wheel is little */
-	cfg.executor = &k.own.base;
-	rig_open(&k.rig, &cfg);
+	cfg.executor = &queue.base;
+	reopen_rig(&cfg);
+	queue_executor_close(&named);
+	queue_executor_open(&named);
 }
 
 static void close_keeper(void)
 {
-	expect_in_fini();
-	rig_close(&k.rig);
-	queue_executor_close(&k.own);
-	queue_executor_close(&k.named);
-}
-
-static void reopen_keeper_with(bool names_another, uint32_t max_timers, uint32_t buckets)
-{
-	rig_close(&k.rig);
-	queue_executor_close(&k.own);
-	queue_executor_close(&k.named);
-	open_keeper_with(names_another, max_timers, buckets);
+	close_rig();
+	queue_executor_close(&named);
 }
 
 static void open_keeper(void)
 {
 	probes = big_array(MOST, sizeof *probes);
+	open_rig();
+	queue_executor_open(&named);
 	open_keeper_with(false, MANY, 0);
 }
 
@@ -71,7 +59,7 @@ TestSuite(driver_held_back, .init = open_keeper, .fini = close_keeper, .timeout 
 static struct probe *add_for(int ticks, tw_executor *executor)
 {
 	struct probe *probe = &probes[k.scheduled];
-	*probe = PROBE(&k.rig, k.scheduled++);
+	*probe = PROBE(&rig, k.scheduled++);
 	struct tw_task task = probe_task(probe);
 	task.release = NULL;
 	task.when_ns = (uint64_t)ticks * MS;
@@ -82,7 +70,7 @@ static struct probe *add_for(int ticks, tw_executor *executor)
 
 static struct probe *add_in(int ticks)
 {
-	return add_for(ticks, k.used == &k.named ? &k.named.base : NULL);
+	return add_for(ticks, k.used == &named ? &named.base : NULL);
 }
 
 /* The next tick that has no timer yet gets one; until there are `count`. */
@@ -97,7 +85,7 @@ static void turn_until_held_back(void)
 {
 	size_t ticks = 0;
 	do {
-		rig_advance(&k.rig, MS);
+		rig_advance(&rig, MS);
 		ticks++;
 	} while (queue_executor_waiting(k.used) == ticks && ticks < MANY);
 	expect_lt(ticks, MANY);
@@ -108,28 +96,28 @@ static void turn_until_held_back(void)
 static void run_all(void)
 {
 	while (queue_executor_run_all(k.used) > 0)
-		rig_advance(&k.rig, MS);
+		rig_advance(&rig, MS);
 }
 
 static void expect_what_is_due_to_wait(bool names_another)
 {
 	uint64_t next_ns;
-	reopen_keeper_with(names_another, MANY, 0);
+	open_keeper_with(names_another, MANY, 0);
 	add_up_to(MANY);
 	turn_until_held_back();
 	size_t lent = k.used->submits;
 	for (int i = 0; i < 20; i++)
-		rig_advance(&k.rig, MS);
+		rig_advance(&rig, MS);
 	expect_eq(k.used->submits, lent);
-	expect_eq(tw_service_next_expiry(k.rig.service, &next_ns), 0);
-	expect_eq(next_ns, rig_now(&k.rig) + MS);
-	rig_advance(&k.rig, MANY * MS);
-	expect_eq(k.rig.ran, 0);
-	expect_eq(stats_of(k.rig.service).pending, MANY);
-	expect_eq(stats_of(k.rig.service).refused, 0);
+	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
+	expect_eq(next_ns, rig_now(&rig) + MS);
+	rig_advance(&rig, MANY * MS);
+	expect_eq(rig.ran, 0);
+	expect_eq(stats_of(rig.service).pending, MANY);
+	expect_eq(stats_of(rig.service).refused, 0);
 	run_all();
-	expect_eq(k.rig.ran, MANY);
-	expect_ids_ascend(&k.rig);
+	expect_eq(rig.ran, MANY);
+	expect_ids_ascend(&rig);
 }
 
 Test(driver_held_back, what_is_due_waits_until_batches_come_home_and_keeps_its_order)
@@ -142,17 +130,17 @@ Test(driver_held_back, what_is_due_waits_until_batches_come_home_and_keeps_its_o
 Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 {
 	enum { AT_FIRST = 50000 };
-	reopen_keeper_with(false, MOST, 64);
+	open_keeper_with(false, MOST, 64);
 	add_up_to(AT_FIRST);
 	turn_until_held_back();
 	add_up_to(MOST);
 	for (int i = 0; i < 20; i++)
-		rig_advance(&k.rig, MS);
+		rig_advance(&rig, MS);
 	run_all();
-	rig_advance(&k.rig, MOST * MS);
+	rig_advance(&rig, MOST * MS);
 	run_all();
-	expect_eq(k.rig.ran, MOST);
-	expect_ids_ascend(&k.rig);
+	expect_eq(rig.ran, MOST);
+	expect_ids_ascend(&rig);
 }
 
 static atomic_int completed;
@@ -168,18 +156,18 @@ Test(driver_held_back, a_groups_completion_is_handed_over_to_an_executor_over_it
 {
 	tw_group group;
 	completed = 0;
-	expect_eq(tw_group_create(&group, k.rig.service), 0);
+	expect_eq(tw_group_create(&group, rig.service), 0);
 	add_up_to(MANY);
 	turn_until_held_back();
-	size_t lent = queue_executor_waiting(&k.own);
-	expect_eq(tw_group_close_then(k.rig.service, group, count_completion, NULL), 0);
-	rig_advance(&k.rig, MS);
-	expect_eq(queue_executor_waiting(&k.own), lent + 1);
+	size_t lent = queue_executor_waiting(&queue);
+	expect_eq(tw_group_close_then(rig.service, group, count_completion, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_eq(queue_executor_waiting(&queue), lent + 1);
 	run_all();
 	expect_eq(completed, 1);
-	rig_advance(&k.rig, MANY * MS);
+	rig_advance(&rig, MANY * MS);
 	run_all();
-	expect_eq(tw_group_destroy(k.rig.service, group), 0);
+	expect_eq(tw_group_destroy(rig.service, group), 0);
 }
 
 /* What is ready, and what is out, both end: each timer has its fate. */
@@ -188,9 +176,9 @@ Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
 	add_up_to(MANY);
 	turn_until_held_back();
 	struct closing closing;
-	closing_start(&closing, k.rig.service, TW_CLOSE_RUN, TW_FOREVER);
-	expect_eq(closing_run(&closing, &k.own), 0);
-	expect_eq(k.rig.ran, MANY);
+	closing_start(&closing, rig.service, TW_CLOSE_RUN, TW_FOREVER);
+	expect_eq(closing_run(&closing, &queue), 0);
+	expect_eq(rig.ran, MANY);
 }
 
 /*
@@ -199,44 +187,44 @@ Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
 Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 {
 	add_up_to(MANY);
-	rig_advance(&k.rig, MS);
-	expect_eq(tw_clock_manual_set(k.rig.clock, RIG_START_NS + MANY * MS), 0);
-	expect_eq(tw_service_advance(k.rig.service, SIZE_MAX), MANY - 1);
-	expect_eq(queue_executor_waiting(&k.own), MANY);
+	rig_advance(&rig, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MANY * MS), 0);
+	expect_eq(tw_service_advance(rig.service, SIZE_MAX), MANY - 1);
+	expect_eq(queue_executor_waiting(&queue), MANY);
 	run_all();
-	expect_eq(k.rig.ran, MANY);
-	expect_ids_ascend(&k.rig);
+	expect_eq(rig.ran, MANY);
+	expect_ids_ascend(&rig);
 }
 
 /*
  * An executor keeps refusing. The runs that wait for it are cancelled, and as many new ones follow:
  * the wheel's chunks must suffice for the live ones.
  */
-static void refuse_what_is_cancelled(bool named)
+static void refuse_what_is_cancelled(bool names_another)
 {
 	enum { ROUNDS = 4000, EACH = 64, KEPT = 4 };
 	static tw_timer timers[KEPT][EACH];
-	reopen_keeper_with(named, 1024, 0);
+	open_keeper_with(names_another, 1024, 0);
 	k.used->refuse = SIZE_MAX;
-	struct probe refused = PROBE(&k.rig, 1), stays = PROBE(&k.rig, 2);
+	struct probe refused = PROBE(&rig, 1), stays = PROBE(&rig, 2);
 	struct tw_task task = probe_task(&stays);
 	task.when_ns = MS;
-	task.executor = named ? &k.named.base : NULL;
+	task.executor = names_another ? &named.base : NULL;
 	probe_schedule_task(&stays, &task);
 	task.arg = &refused;
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < EACH; i++) {
 			tw_timer *timer = &timers[round % KEPT][i];
 			if (round >= KEPT)
-				tw_cancel(k.rig.service, *timer);
-			expect_eq(tw_schedule_task(k.rig.service, &task, timer), 0);
+				tw_cancel(rig.service, *timer);
+			expect_eq(tw_schedule_task(rig.service, &task, timer), 0);
 		}
-		rig_advance(&k.rig, MS);
-		const struct tw__wheel *wheel = &k.rig.service->driver->wheel;
+		rig_advance(&rig, MS);
+		const struct tw__wheel *wheel = &rig.service->driver->wheel;
 		expect_le(wheel->arena_chunks - tw__wheel_chunks_left(wheel), 400);
 	}
 	k.used->refuse = 0;
-	rig_advance(&k.rig, 10 * MS);
+	rig_advance(&rig, 10 * MS);
 	queue_executor_run_all(k.used);
 	expect_eq(stays.runs + stays.releases >= 1, true);
 	expect_eq(refused.runs + refused.releases >= KEPT * EACH, true);
