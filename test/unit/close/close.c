@@ -115,29 +115,6 @@ Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
 	expect_released(&earlier, TW_FATE_FIRED);
 }
 
-/* ------------------------------------------------------------ destroy */
-
-/* Services live side by side on one thread, and each knows its own timers. */
-Test(close, of_one_service_leaves_others_alone)
-{
-	enum { COUNT = 40 };
-	static struct rig rigs[COUNT];
-	static struct probe probes[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		rig_open(&rigs[i], NULL);
-		probes[i] = PROBE(&rigs[i], i);
-		probe_schedule(&probes[i], SECOND);
-	}
-	for (int i = 0; i < COUNT; i += 2)
-		rig_close(&rigs[i]);
-	for (int i = 1; i < COUNT; i += 2) {
-		rig_advance(&rigs[i], SECOND);
-		expect_eq(probes[i].runs, 1);
-		expect_eq(tw_cancel(rigs[i].service, probes[i - 1].timer), TW_GONE);
-		rig_close(&rigs[i]);
-	}
-}
-
 /* A listing's visitor that tries to end the service under it. */
 static int try_to_end(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t left_ns)
 {

@@ -8,6 +8,7 @@
 
 #include "test/support/big.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 /* Slots in a thread's own cache may come on top of max_timers. */
 enum { CACHE_SLACK = 256 };
@@ -107,22 +108,17 @@ Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
 	}
 }
 
-Test(driver_bounds, a_series_and_a_task_are_refused_too)
+static const struct script scripts[] = {
+    {"of a series and a task are kept too",
+     "full",
+     {{"timer 0 in=1; timer 1 first=1 every=1; timer 2 never persistent; stats rejected",
+       "EAGAIN, EAGAIN, EAGAIN, rejected=4"},
+      {"empty; timer 0 in=1; drive 1", "@1 run 0, 0 fired"}}},
+};
+
+Test(driver_bounds, follow_the_scripts)
 {
-	reopen_bounded(1, 0);
-	struct probe probe = PROBE(&rig, 1);
-	size_t count = schedule_until_refused(&probe, 1000, SECOND);
-	struct tw_period period = rate_of(0, MS, 0);
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
-	tw_timer none = {.id = 1};
-	expect_eq(tw_schedule_every(rig.service, &period, probe_run, &probe, &none), -EAGAIN);
-	expect_eq(none.id, 0);
-	none.id = 1;
-	expect_eq(tw_schedule_task(rig.service, &task, &none), -EAGAIN);
-	expect_eq(none.id, 0);
-	expect_eq(probe.releases, 0);
-	cancel_all(count);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /* ------------------------------------------------------------ lane_entries */

@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/big.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
-#include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/big.h"
+#include "test/support/rig_suite.h"
 
 enum { MOST = 50000 };
 
@@ -19,21 +17,16 @@ static struct probe *probes; /* MOST */
 static void allocate(void)
 {
 	probes = big_array(MOST, sizeof *probes);
+	open_rig();
 }
 
-TestSuite(driver_outbox, .init = allocate, .timeout = 60);
+TestSuite(driver_outbox, .init = allocate, .fini = close_rig, .timeout = 60);
 
 /* Chunks that are not in the store. */
-static size_t chunks_in_use(const tw_service *service)
+static size_t chunks_in_use(void)
 {
-	return service->driver->wheel.arena_chunks - tw__wheel_chunks_left(&service->driver->wheel);
-}
-
-static struct tw_service_config small_config(void)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 1024;
-	return cfg;
+	const struct tw__wheel *wheel = &rig.service->driver->wheel;
+	return wheel->arena_chunks - tw__wheel_chunks_left(wheel);
 }
 
 static void schedule_to(struct probe *probe, uint64_t delay_ns, tw_executor *executor)
@@ -45,72 +38,68 @@ static void schedule_to(struct probe *probe, uint64_t delay_ns, tw_executor *exe
 	probe_schedule_task(probe, &task);
 }
 
-/* A rig with an executor that takes what it is given and runs nothing, and one that runs all. */
-struct hang {
-	struct rig rig;
-	struct queue_executor hung, well;
-	bool hung_is_own;
-	struct probe *last; /* on the hung one */
-};
+/* An executor that takes what it is given and runs nothing, and one that runs all: the queue. */
+static struct queue_executor hung;
+static bool hung_is_own;
+static struct probe *last; /* on the hung one */
 
-static void open_hang(struct hang *h, bool hung_is_own)
+static void open_hang(bool own)
 {
-	*h = (struct hang){.hung_is_own = hung_is_own};
-	queue_executor_open(&h->hung);
-	queue_executor_open(&h->well);
-	struct tw_service_config cfg = small_config();
-	cfg.executor = hung_is_own ? &h->hung.base : &h->well.base;
-	rig_open(&h->rig, &cfg);
+	struct tw_service_config cfg = rig_config();
+	hung_is_own = own;
+	last = NULL;
+	queue_executor_open(&hung);
+	cfg.max_timers = 1024;
+	cfg.executor = own ? &hung.base : &queue.base;
+	reopen_rig(&cfg);
 }
 
-static void close_hang(struct hang *h)
+static void close_hang(void)
 {
-	rig_close(&h->rig);
-	queue_executor_close(&h->hung);
-	queue_executor_close(&h->well);
+	reopen_rig(NULL);
+	queue_executor_close(&hung);
 }
 
 /*
  * Each turn a timer of the hung executor comes due, and is cancelled in the next turn; a timer of
  * the other executor comes due too, and must run.
  */
-static void hang_for(struct hang *h, int turns)
+static void hang_for(int turns)
 {
-	tw_executor *hung = h->hung_is_own ? NULL : &h->hung.base;
-	tw_executor *well = h->hung_is_own ? &h->well.base : NULL;
+	tw_executor *hangs = hung_is_own ? NULL : &hung.base;
+	tw_executor *well = hung_is_own ? &queue.base : NULL;
 	for (int i = 0; i < turns; i++) {
 		struct probe *probe = &probes[i % 2], *heartbeat = &probes[2];
-		if (h->last)
-			expect_eq(tw_cancel(h->rig.service, h->last->timer), TW_CANCELLED);
-		h->last = probe;
-		*probe = PROBE(&h->rig, 1);
-		*heartbeat = PROBE(&h->rig, 2);
-		schedule_to(probe, MS, hung);
+		if (last)
+			expect_eq(tw_cancel(rig.service, last->timer), TW_CANCELLED);
+		last = probe;
+		*probe = PROBE(&rig, 1);
+		*heartbeat = PROBE(&rig, 2);
+		schedule_to(probe, MS, hangs);
 		schedule_to(heartbeat, MS, well);
-		rig_advance(&h->rig, MS);
-		expect_eq(queue_executor_run_all(&h->well), 1);
-		expect_ran_at(heartbeat, rig_now(&h->rig));
-		h->rig.ran = 0;
+		rig_advance(&rig, MS);
+		expect_eq(queue_executor_run_all(&queue), 1);
+		expect_ran_at(heartbeat, rig_now(&rig));
+		rig.ran = 0;
 	}
 }
 
-static void expect_a_hung_executor_to_stop_nobody(bool hung_is_own)
+static void expect_a_hung_executor_to_stop_nobody(bool own)
 {
 	enum { TURNS = 60000 };
-	struct hang h;
-	open_hang(&h, hung_is_own);
-	hang_for(&h, TURNS);
-	size_t held = chunks_in_use(h.rig.service), batches = h.hung.submits;
-	expect_le(batches, h.rig.service->driver->outboxes.submit_limit / 2 + 1);
-	hang_for(&h, TURNS);
-	expect_le(chunks_in_use(h.rig.service), held + 8);
-	expect_eq(h.hung.submits, batches);
-	while (queue_executor_run_all(&h.hung) > 0 || queue_executor_waiting(&h.hung)) {
+	open_hang(own);
+	hang_for(TURNS);
+	size_t held = chunks_in_use(), batches = hung.submits;
+	expect_le(batches, rig.service->driver->outboxes.submit_limit / 2 + 1);
+	hang_for(TURNS);
+	expect_le(chunks_in_use(), held + 8);
+	expect_eq(hung.submits, batches);
+	while (queue_executor_run_all(&hung) > 0 || queue_executor_waiting(&hung)) {
 	}
-	rig_advance(&h.rig, 2 * MS);
-	expect_eq(queue_executor_run_all(&h.hung), 1);
-	expect_eq(h.last->runs, 1);
-	close_hang(&h);
+	rig_advance(&rig, 2 * MS);
+	expect_eq(queue_executor_run_all(&hung), 1);
+	expect_eq(last->runs, 1);
+	close_hang();
 }
 
 Test(driver_outbox, of_an_executor_that_hangs_takes_a_bounded_part_of_the_chunks)
@@ -123,42 +112,40 @@ Test(driver_outbox, of_an_executor_that_hangs_takes_a_bounded_part_of_the_chunks
 Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
 {
 	enum { HUNG = 300, TURNS = 40 };
-	static struct queue_executor hung[HUNG];
-	struct hang h;
-	open_hang(&h, false);
-	uint32_t limit = h.rig.service->driver->outboxes.submit_limit = 200;
+	static struct queue_executor many[HUNG];
+	open_hang(false);
+	uint32_t limit = rig.service->driver->outboxes.submit_limit = 200;
 	for (int i = 0; i < HUNG; i++)
-		queue_executor_open(&hung[i]);
+		queue_executor_open(&many[i]);
 	for (int i = 0; i < HUNG; i++)
 		for (int turn = 0; turn < TURNS; turn++) {
-			probes[0] = PROBE(&h.rig, 1);
-			schedule_to(&probes[0], 0, &hung[i].base);
-			rig_advance(&h.rig, MS);
-			tw_cancel(h.rig.service, probes[0].timer);
+			probes[0] = PROBE(&rig, 1);
+			schedule_to(&probes[0], 0, &many[i].base);
+			rig_advance(&rig, MS);
+			tw_cancel(rig.service, probes[0].timer);
 		}
-	expect_le(h.rig.service->driver->outboxes.out, limit + HUNG);
+	expect_le(rig.service->driver->outboxes.out, limit + HUNG);
 	for (int i = 0; i < HUNG; i++) {
-		expect_ge(hung[i].submits, 1);
-		expect_le(hung[i].submits, limit / 2);
+		expect_ge(many[i].submits, 1);
+		expect_le(many[i].submits, limit / 2);
 	}
-	hang_for(&h, 100);
+	hang_for(100);
 	for (int i = 0; i < HUNG; i++)
-		queue_executor_run_all(&hung[i]);
-	queue_executor_run_all(&h.hung);
-	rig_advance(&h.rig, 2 * MS);
-	queue_executor_run_all(&h.hung);
+		queue_executor_run_all(&many[i]);
+	queue_executor_run_all(&hung);
+	rig_advance(&rig, 2 * MS);
+	queue_executor_run_all(&hung);
 	for (int i = 0; i < HUNG; i++) {
-		queue_executor_run_all(&hung[i]);
-		queue_executor_close(&hung[i]);
+		queue_executor_run_all(&many[i]);
+		queue_executor_close(&many[i]);
 	}
-	expect_eq(h.rig.service->driver->outboxes.queued, 0);
-	close_hang(&h);
+	expect_eq(rig.service->driver->outboxes.queued, 0);
+	close_hang();
 }
 
 /* ------------------------------------------------------------------ refusals */
 
 struct refusers {
-	struct rig rig;
 	struct queue_executor *executors;
 	int count;
 };
@@ -174,7 +161,7 @@ static void open_refusers(struct refusers *r, int count, uint32_t max_timers)
 		queue_executor_open(&r->executors[i]);
 		r->executors[i].refuse = SIZE_MAX;
 	}
-	rig_open(&r->rig, &cfg);
+	reopen_rig(&cfg);
 }
 
 static void refuse(struct refusers *r, size_t how_often)
@@ -190,7 +177,7 @@ static void refuse(struct refusers *r, size_t how_often)
 static void schedule_all(struct refusers *r, int timers)
 {
 	for (int i = 0; i < timers; i++) {
-		probes[i] = PROBE(&r->rig, i);
+		probes[i] = PROBE(&rig, i);
 		schedule_to(&probes[i], (uint64_t)(1 + i / 8000) * MS,
 			    &r->executors[i % r->count].base);
 	}
@@ -201,27 +188,27 @@ static void schedule_all(struct refusers *r, int timers)
  */
 static void expect_drained(struct refusers *r)
 {
-	struct probe fresh = PROBE(&r->rig, -1);
+	struct probe fresh = PROBE(&rig, -1);
 	schedule_to(&fresh, MS, NULL);
-	rig_advance(&r->rig, 2 * MS);
+	rig_advance(&rig, 2 * MS);
 	expect_eq(fresh.runs, 1);
-	r->rig.ran = 0;
+	rig.ran = 0;
 }
 
 static void expect_all_in_order(struct refusers *r, int timers)
 {
 	for (int i = 0; i < r->count; i++) {
-		r->rig.ran = 0;
+		rig.ran = 0;
 		queue_executor_run_all(&r->executors[i]);
-		expect_eq(r->rig.ran, (size_t)(timers / r->count));
-		for (size_t j = 0; j < r->rig.ran; j++)
-			expect_eq(r->rig.events[j].id, i + (int)j * r->count);
+		expect_eq(rig.ran, (size_t)(timers / r->count));
+		for (size_t j = 0; j < rig.ran; j++)
+			expect_eq(rig.events[j].id, i + (int)j * r->count);
 	}
 }
 
 static void close_refusers(struct refusers *r)
 {
-	rig_close(&r->rig);
+	reopen_rig(NULL);
 	for (int i = 0; i < r->count; i++)
 		queue_executor_close(&r->executors[i]);
 	free(r->executors);
@@ -233,11 +220,11 @@ Test(driver_outbox, of_two_hundred_executors_that_refuse_are_packed)
 	struct refusers r;
 	open_refusers(&r, EXECUTORS, TIMERS + 10);
 	schedule_all(&r, TIMERS);
-	rig_advance(&r.rig, 10 * MS);
+	rig_advance(&rig, 10 * MS);
 	expect_drained(&r);
-	expect_le(chunks_in_use(r.rig.service), TIMERS / TW__CHUNK_ENTRIES + 2 * EXECUTORS + 8);
+	expect_le(chunks_in_use(), TIMERS / TW__CHUNK_ENTRIES + 2 * EXECUTORS + 8);
 	refuse(&r, 0);
-	rig_advance(&r.rig, MS);
+	rig_advance(&rig, MS);
 	expect_all_in_order(&r, TIMERS);
 	close_refusers(&r);
 }
@@ -253,20 +240,20 @@ Test(driver_outbox, of_more_executors_than_there_are_come_later)
 	struct refusers r;
 	open_refusers(&r, EXECUTORS, TIMERS + 10);
 	schedule_all(&r, TIMERS);
-	rig_advance(&r.rig, 10 * MS);
+	rig_advance(&rig, 10 * MS);
 	expect_drained(&r);
-	expect_le(r.rig.service->driver->outboxes.queued, TW__OUTBOXES);
-	expect_eq(r.rig.service->driver->outboxes.refiled, true);
+	expect_le(rig.service->driver->outboxes.queued, TW__OUTBOXES);
+	expect_eq(rig.service->driver->outboxes.refiled, true);
 	for (int i = 0; i < EXECUTORS; i++)
 		r.executors[i].refuse = (size_t)(i % 4);
 	for (int turn = 0; turn < 20; turn++) {
-		rig_advance(&r.rig, MS);
+		rig_advance(&rig, MS);
 		for (int i = 0; i < EXECUTORS; i++)
 			queue_executor_run_all(&r.executors[i]);
 	}
-	expect_eq(r.rig.ran, (size_t)TIMERS);
-	for (size_t i = 0; i < r.rig.ran; i++)
-		expect_eq(r.rig.events[i].id / EXECUTORS, next[r.rig.events[i].id % EXECUTORS]++);
-	expect_eq(r.rig.service->driver->outboxes.refiled, false);
+	expect_eq(rig.ran, (size_t)TIMERS);
+	for (size_t i = 0; i < rig.ran; i++)
+		expect_eq(rig.events[i].id / EXECUTORS, next[rig.events[i].id % EXECUTORS]++);
+	expect_eq(rig.service->driver->outboxes.refiled, false);
 	close_refusers(&r);
 }
