@@ -32,7 +32,13 @@ struct load {
 	unsigned starts, dones, releases, stops;
 	uint64_t started_ns[LOAD_ATTEMPTS]; /* since the limiter was made */
 	struct tw_job_result result;
-	unsigned settled_in; /* the script's step */
+
+	/* Of scripts: calls that its callbacks make; what retry.allow says. */
+	const char *in_run, *in_started, *in_retried, *in_stop, *in_done, *in_release, *in_asked;
+	bool refuses;
+	int64_t chosen_ns;
+	bool is_accepted, has_done; /* it has been, and has callbacks that say so */
+	unsigned settled_in;        /* the step */
 };
 
 /* Functions for the kinds of events; each may be NULL. */

@@ -8,15 +8,6 @@
 struct limited script_home;
 struct load script_loads[64];
 
-static bool is_accepted[64], has_done[64];
-
-/* Calls that a job's callbacks make, and where. */
-static struct made {
-	const char *in_run, *in_started, *in_retried, *in_stop, *in_done, *in_release, *in_asked;
-	bool refuses;
-	int64_t chosen_ns;
-} made[64];
-
 static const int64_t as_given = INT64_MIN;
 
 static const char *in_idle;       /* calls of the next listeners */
@@ -40,7 +31,7 @@ static void say_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 	expect_job(job, id);
 	expect_eq(attempt, script_loads[id - 1].starts + 1);
 	say("started %d", (int)id - 1);
-	play_made(made[id - 1].in_started);
+	play_made(script_loads[id - 1].in_started);
 }
 
 static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
@@ -48,7 +39,7 @@ static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, ui
 	expect_job(job, id);
 	expect_eq(attempt, script_loads[id - 1].starts);
 	say("retried %d after %d", (int)id - 1, (int)(delay_ns / MS));
-	play_made(made[id - 1].in_retried);
+	play_made(script_loads[id - 1].in_retried);
 }
 
 static void say_settled(void *arg, tw_job job, const struct tw_job_result *result)
@@ -86,10 +77,7 @@ static void open_limiter(const struct words *given)
 		config.executor = tw_executor_inline();
 		service.tick_ns = 50000;
 	}
-	memset(is_accepted, 0, sizeof is_accepted);
-	memset(has_done, 0, sizeof has_done);
 	memset(script_loads, 0, sizeof script_loads);
-	memset(made, 0, sizeof made);
 	in_idle = NULL;
 	in_idle_event = given->in_release;
 	tw_set_misuse_hook(keep_text);
@@ -101,78 +89,44 @@ static void open_limiter(const struct words *given)
 static void close_limiter(void)
 {
 	limited_close(&script_home);
-	for (int n = 0; n < 64; n++) {
-		expect_eq(script_loads[n].dones, has_done[n]);
-		expect_eq(script_loads[n].releases, is_accepted[n]);
+	for (const struct load *load = script_loads; load < script_loads + 64; load++) {
+		expect_eq(load->dones, load->has_done);
+		expect_eq(load->releases, load->is_accepted);
 	}
 }
 
 /* ----------------------------------------------------------------------- jobs */
-
-/* The callbacks of load_task, wrapped. */
-static struct tw_limiter_task inner;
-
-static struct made *made_of(const void *load)
-{
-	return &made[((const struct load *)load)->number];
-}
-
-static int run_and_call(void *arg, struct tw_job_run *run)
-{
-	int r = inner.fn(arg, run);
-	play_made(made_of(arg)->in_run);
-	return r;
-}
-
-static void stop_and_call(void *arg, tw_job job, enum tw_job_status why)
-{
-	inner.stop(arg, job, why);
-	play_made(made_of(arg)->in_stop);
-}
-
-static void done_and_call(void *arg, const struct tw_job_result *result)
-{
-	inner.done(arg, result);
-	play_made(made_of(arg)->in_done);
-}
-
-static void release_and_call(void *arg)
-{
-	inner.release(arg);
-	play_made(made_of(arg)->in_release);
-}
 
 static bool ask(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
 	const struct load *load = arg;
 	expect_eq(load->job.id, job.id);
 	say("asked about %s of %u, %d", error_name(error), attempt, (int)(*delay_ns / (int64_t)MS));
-	play_made(made_of(load)->in_asked);
-	if (made_of(load)->chosen_ns != as_given)
-		*delay_ns = made_of(load)->chosen_ns;
-	return !made_of(load)->refuses;
+	play_made(load->in_asked);
+	if (load->chosen_ns != as_given)
+		*delay_ns = load->chosen_ns;
+	return !load->refuses;
 }
 
 /* A choice that is none is in ns. */
-static struct made make(const struct words *words)
+static void set_calls(struct load *load, const struct words *words)
 {
 	int64_t chosen = option_of(words, "chosen", as_given);
-	struct made calls = {.in_release = words->in_release,
-			     .refuses = has_word(words, "refuse"),
-			     .chosen_ns =
-				 chosen > 0 && chosen != INT64_MAX ? chosen * (int64_t)MS : chosen};
+	bool is_choice = chosen > 0 && chosen != INT64_MAX;
 	const struct {
 		const char *word, **calls;
 	} places[] = {
-	    {"asks", &calls.in_asked},         {"in_started", &calls.in_started},
-	    {"in_retried", &calls.in_retried}, {"in_stop", &calls.in_stop},
-	    {"in_done", &calls.in_done},       {"submit", &calls.in_run},
+	    {"asks", &load->in_asked},         {"in_started", &load->in_started},
+	    {"in_retried", &load->in_retried}, {"in_stop", &load->in_stop},
+	    {"in_done", &load->in_done},       {"submit", &load->in_run},
 	};
 	size_t i = 0;
 	while (i < sizeof places / sizeof *places - 1 && !has_word(words, places[i].word))
 		i++;
 	*places[i].calls = words->in_run;
-	return calls;
+	load->in_release = words->in_release;
+	load->refuses = has_word(words, "refuse");
+	load->chosen_ns = is_choice ? chosen * (int64_t)MS : chosen;
 }
 
 static struct tw_limiter_task script_task(int64_t n, const struct words *words)
@@ -185,12 +139,8 @@ static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 			      .fails = (unsigned)option_of(words, "fails", 0),
 			      .stays_ns = ms_of(words, "stays"),
 			      .held = has_word(words, "held")};
-	struct tw_limiter_task task = inner = load_task(load);
-	task.fn = run_and_call;
-	task.stop = stop_and_call;
-	task.done = done_and_call;
-	task.release = release_and_call;
-	made[n] = make(words);
+	struct tw_limiter_task task = load_task(load);
+	set_calls(load, words);
 	task.flags |= has_word(words, "async") ? TW_LIMITER_TASK_ASYNC : 0;
 	task.flags |= has_word(words, "keep") ? TW_LIMITER_TASK_KEEP : 0;
 	task.priority = (int32_t)option_of(words, "priority", 0);
@@ -219,9 +169,10 @@ static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 
 static void note_answer(int64_t n, const struct tw_limiter_task *task, int r)
 {
-	is_accepted[n] = r == 0 && task->release;
-	has_done[n] = r == 0 && task->done;
-	expect_eq(script_loads[n].job.id != 0, r == 0);
+	struct load *load = &script_loads[n];
+	load->is_accepted = r == 0 && task->release;
+	load->has_done = r == 0 && task->done;
+	expect_eq(load->job.id != 0, r == 0);
 	say_answer(r);
 }
 
