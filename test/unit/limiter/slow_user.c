@@ -14,6 +14,11 @@ static const struct script slow_ones[] = {
        "0}",
        "start 0, asked about EIO of 1, 1, @15 SETTLED, was timed out, not released, 0 timed out"},
       {"stats timed_out pending; advance 50", "timed_out=1, pending=0"}}},
+    {"a predicate that takes longer than the attempt could",
+     "",
+     {{"submit 0 held attempt=10 retries=3 delay=1 asks {drive 15; state 0}", "start 0"},
+      {"complete 0 EIO", "asked about EIO of 1, 1, @15 RETRYING"},
+      {"advance 1; complete 0", "@16 start 0, 0 ok"}}},
     {"a predicate whose bad answer comes late, and is ignored; `done` does not wait for it",
      "",
      {{"submit 0 error=EIO total=10 retries=3 delay=1 chosen=-1 asks {drive 15; pump; released "
