@@ -44,11 +44,8 @@ static int service_make(tw_service **out, struct tw_service_config *config)
 			tw__pool_leave(pool, true);
 		return r;
 	}
-	tw_store_relaxed(&service->layers.pool, pool);
-	if (pool) {
-		tw_store_relaxed(&service->watch.pool, pool);
-		service->watch.pool_look = tw__pool_look;
-	}
+	tw_store_relaxed(&service->watch.pool, pool);
+	service->watch.pool_look = tw__pool_look;
 	*out = service;
 	return 0;
 }
@@ -70,10 +67,9 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 /* Nothing is left: the pool is idle. Other calls of close wait until its threads have ended. */
 static void end_pool(tw_service *service)
 {
-	tw_store_relaxed(&service->watch.pool, NULL);
 	pthread_mutex_lock(&tw__registry); /* pool_stats and liveness may be reading it */
-	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
-	tw_store_relaxed(&service->layers.pool, NULL);
+	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
+	tw_store_relaxed(&service->watch.pool, NULL);
 	pthread_mutex_unlock(&tw__registry);
 	if (pool)
 		tw__pool_leave(pool, true);
@@ -115,12 +111,12 @@ static int service_destroy_forked(tw_service *service)
 		return -EDEADLK; /* the callback or task may yet return */
 	if (tw__service_is_held(service))
 		return -EBUSY;
-	struct tw__kept *strands = tw_load_relaxed(&service->layers.strands);
-	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
+	struct tw__kept *kept = tw_load_relaxed(&service->kept);
+	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
 	if (pool)
 		tw__pool_leave(pool, true);
 	tw__core_free_forked(service);
-	free_kept(strands);
+	free_kept(kept);
 	return 0;
 }
 
@@ -134,8 +130,8 @@ int tw_service_destroy(tw_service *service)
 	int r = service_end(__func__, service, TW_CLOSE_DROP, TW_FOREVER, true);
 	if (r)
 		return r;
-	struct tw__kept *strands = tw_load_acquire(&service->layers.strands);
+	struct tw__kept *kept = tw_load_acquire(&service->kept);
 	tw__core_free(service);
-	free_kept(strands);
+	free_kept(kept);
 	return 0;
 }

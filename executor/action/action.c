@@ -40,6 +40,8 @@ static void actions_free(struct tw__object *object)
 	free(scheduler);
 }
 
+static const struct tw__object_kind actions_kind = {.free = actions_free};
+
 int tw_action_scheduler_create(tw_action_scheduler **out,
 			       const struct tw_action_scheduler_config *cfg)
 {
@@ -58,7 +60,7 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		r = -ENOMEM;
 	else
 		r = tw__object_init(&scheduler->object, config.service, config.executor,
-				    tw__actions_work, actions_free);
+				    tw__actions_work, &actions_kind);
 	if (r) {
 		free(scheduler);
 		return r;

@@ -52,22 +52,15 @@ int tw__item_delay(struct tw__item *item, uint32_t flags, uint64_t when_ns)
 		item->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
 		return r;
 	}
-	tw__line_append(&owner->delayed, tw__in_line_link(&item->place));
-	owner->delays++;
+	tw__object_delayed_join(owner, &item->place);
 	return 0;
-}
-
-static void leave_delayed(struct tw__object *owner, struct tw__item *item)
-{
-	tw__line_leave(&owner->delayed, &item->place);
-	owner->delays--;
 }
 
 void tw__item_undelay(struct tw__item *item)
 {
 	struct tw__object *owner = tw__item_owner(item);
 	TW_ASSERT(item->node.state == TW__ITEM_DELAYED);
-	leave_delayed(owner, item);
+	tw__object_delayed_leave(owner, &item->place);
 	if (tw__object_undelay(owner, item->timer)) /* else the inbox gets it */
 		item->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
 }
@@ -80,7 +73,7 @@ bool tw__item_arrives_slowly(struct tw__nodes *nodes, struct tw__item *item)
 		owner->users--;
 	item->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
 	if (item->node.state == TW__ITEM_DELAYED) {
-		leave_delayed(owner, item);
+		tw__object_delayed_leave(owner, &item->place);
 		item->node.state = TW__ITEM_QUEUED;
 		return true;
 	}

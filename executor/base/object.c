@@ -57,12 +57,17 @@ bool tw__executor_is_closed(tw_executor *executor)
 /* ------------------------------------------------------------------ birth and death */
 
 int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
-		    tw__work_fn *run, void free(struct tw__object *object))
+		    tw__work_fn *run, const struct tw__object_kind *kind)
 {
 	struct tw__base base = {0};
 	int r = service ? tw__base_hold(&base, service, executor) : 0;
 	if (r)
 		return r;
+	r = service ? tw__living_need(service) : 0;
+	if (r) {
+		tw__base_let_go(&base);
+		return r;
+	}
 	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
 	if (below) {
 		tw__object_lock(below);
@@ -70,17 +75,30 @@ int tw__object_init(struct tw__object *object, tw_service *service, tw_executor 
 		below->users++;
 		tw__object_unlock(below);
 	}
-	*object = (struct tw__object){.executor = base.executor, .users = 1, .free = free};
-	tw__line_init(&object->delayed);
+	*object =
+	    (struct tw__object){.executor = base.executor, .users = 1, .listed = {.kind = kind}};
 	tw__work_init(&object->work, service, base.executor, run);
+	if (service && kind->name)
+		tw__living_join(tw__living_of(service), &object->listed);
 	return 0;
+}
+
+void tw__object_set_name(struct tw__object *object, const char *name)
+{
+	tw__object_lock(object);
+	object->listed.name = name;
+	tw__object_unlock(object);
 }
 
 void tw__object_free(struct tw__object *object)
 {
 	struct tw__base base = tw__object_base(object);
 	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
-	object->free(object);
+	bool stays = object->exposed;
+	if (object->listed.place.where)
+		tw__living_leave(tw__living_of(base.service), &object->listed, stays);
+	if (!stays)
+		object->listed.kind->free(object);
 	if (below) {
 		tw__object_lock(below);
 		below->uppers--;
@@ -133,6 +151,7 @@ void tw__object_destroy(struct tw__object *object)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	struct tw__base base = tw__object_base(object);
+	object->listed.name = NULL; /* it need not be there any longer */
 	bool may_wait = base.service && tw__base_may_wait(&base) && !tw__innermost_inside &&
 			!(object->later && !base.service->threaded);
 	while (may_wait && object_is_used(object))
@@ -150,9 +169,28 @@ bool tw__object_destroy_forked(struct tw__object *object)
 	struct tw__base base = tw__object_base(object);
 	if (!tw__forked(base.service))
 		return false;
-	object->free(object);
+	object->listed.kind->free(object);
 	tw__base_let_go(&base);
 	return true;
+}
+
+void tw__object_delayed_join(struct tw__object *object, struct tw__in_line *place)
+{
+	tw__link self = tw__in_line_link(place), last = object->delayed;
+	tw__link_set(&place->next, last ? *tw__link_at(last) : self);
+	if (last)
+		tw__link_set(tw__link_at(last), self);
+	object->delayed = self;
+	object->delays++;
+}
+
+void tw__object_delayed_leave(struct tw__object *object, struct tw__in_line *place)
+{
+	if (object->delayed == tw__in_line_link(place)) /* its predecessor is the last now */
+		object->delayed = place->next == object->delayed ? 0 : (tw__link)place->where;
+	tw__link_set(place->where, place->next);
+	place->where = NULL;
+	object->delays--;
 }
 
 int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns, tw_fn *fn,

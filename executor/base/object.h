@@ -44,7 +44,7 @@
 #ifndef TW_EXECUTOR_OBJECT_H
 #define TW_EXECUTOR_OBJECT_H
 
-#include "executor/base/line.h"
+#include "executor/base/living.h"
 #include "executor/pool/layer.h"
 #include "mpsc/base/spinlock.h"
 
@@ -64,11 +64,12 @@ struct tw__object {
 	_Atomic bool closed; /* as CLOSED; the runner reads it without the lock */
 	bool left;           /* destroyed, and not freed yet: its base knows */
 	bool later;          /* its work is with the driver, until the next tick */
+	bool exposed;        /* was handed out as an executor: it is freed with the service */
+	uint32_t delays;     /* items in `delayed` */
 	tw__link coming;     /* taken from the word, the newest first */
 	tw__link arrived;    /* the same, the oldest first */
-	struct tw__line delayed;
-	uint64_t delays;                         /* items in `delayed` */
-	void (*free)(struct tw__object *object); /* constant */
+	tw__link delayed;    /* the last of a ring; 0: none */
+	struct tw__listed listed;
 };
 
 /* The entry check of a layer's object; `what` is the parameter's name in the header. */
@@ -79,14 +80,18 @@ struct tw__object {
 /*
  * A new object with one user, its creator. It holds service and executor; executor NULL: the
  * service's; service NULL: an object without either, which has no runner and no delays. run: the
- * runner, or NULL. free: called when the last user is gone, without the lock; service and executor
- * are let go after it. If the executor is an object's, the new one is a user of that object.
- * Returns as tw__base_hold.
+ * runner, or NULL. The kind's `free` is called when the last user is gone, without the lock;
+ * service and executor are let go after it. If the executor is an object's, the new one is a user
+ * of that object. It is listed, so a look at it may come from here on. Returns as tw__base_hold, or
+ * -ENOMEM.
  *
  * An object without an inbox submits its work itself, and counts it as a user while it is out.
  */
 int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
-		    tw__work_fn *run, void free(struct tw__object *object));
+		    tw__work_fn *run, const struct tw__object_kind *kind);
+
+/* name: for a dump, or NULL. It is not copied. */
+void tw__object_set_name(struct tw__object *object, const char *name);
 
 static inline tw_service *tw__object_service(struct tw__object *object)
 {
@@ -274,6 +279,16 @@ bool tw__executor_is_closed(tw_executor *executor);
  */
 int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns, tw_fn *fn,
 		     void *arg, tw_timer *out);
+
+/* The item is one of those delayed; is none any more. The lock is held. */
+void tw__object_delayed_join(struct tw__object *object, struct tw__in_line *place);
+void tw__object_delayed_leave(struct tw__object *object, struct tw__in_line *place);
+
+/* The first of them, or 0. */
+static inline tw__link tw__object_delayed(const struct tw__object *object)
+{
+	return object->delayed ? *tw__link_at(object->delayed) : 0;
+}
 
 /* Takes a delay back, and drops its user. False: too late, fn runs or will. The lock is held. */
 bool tw__object_undelay(struct tw__object *object, tw_timer timer);

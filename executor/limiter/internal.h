@@ -49,6 +49,7 @@
 
 #include "executor/base/handles.h"
 #include "executor/base/object.h"
+#include "mpsc/base/random.h"
 #include "mpsc/base/histogram.h"
 #include "tickwheel/limiter.h"
 

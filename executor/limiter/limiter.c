@@ -58,6 +58,23 @@ static void free_limiter(struct tw__object *object)
 	free(l);
 }
 
+static bool limiter_look(struct tw__object *object, struct tw__figures *out)
+{
+	const struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
+	*out = (struct tw__figures){.running = l->stats.running,
+				    .waiting = l->line.count,
+				    .since_ns = l->line.first ? l->line.first->since_ns : 0,
+				    .delayed = l->delayed.count,
+				    .rejected = l->stats.rejected,
+				    .retried = l->stats.retried,
+				    .timed_out = l->ended_as[TW_JOB_STATUS_TIMED_OUT],
+				    .queue = &l->queue_ns,
+				    .run = &l->run_ns};
+	return false;
+}
+
+static const struct tw__object_kind limiter_kind = {"limiter", free_limiter, limiter_look};
+
 int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
 {
 	struct tw_limiter_config c;
@@ -77,7 +94,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		r = tw__rate_set(l, c.rate_starts, c.rate_interval_ns);
 	if (!r)
 		r = tw__object_init(&l->object, service, c.executor, tw__limiter_tell,
-				    free_limiter);
+				    &limiter_kind);
 	if (r) {
 		free(l->rate.starts_ns);
 		free(l);
@@ -90,7 +107,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	l->config = c;
 	l->paused = c.flags & TW_LIMITER_PAUSED;
 	l->stats.max_concurrency = c.max_concurrency;
-	l->random = c.seed ? tw__random_mix(c.seed) : tw__service_draw_seed(service);
+	l->random = c.seed ? tw__random_mix(c.seed) : tw__living_seed(service);
 	tw__line_init(&l->idles.waiting);
 	tw__line_init(&l->idles.due);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job));

@@ -52,7 +52,7 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 		return r;
 	/* close takes the pool away under this lock (service.c) */
 	pthread_mutex_lock(&tw__registry);
-	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
+	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
 	r = pool ? tw_pool_stats(pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);
 	return r;

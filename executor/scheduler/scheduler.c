@@ -55,6 +55,18 @@ static void free_scheduler(struct tw__object *object)
 	free(scheduler);
 }
 
+static bool scheduler_look(struct tw__object *object, struct tw__figures *out)
+{
+	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
+	out->running = scheduler->current != NULL;
+	out->waiting = scheduler->tasks.count;
+	out->delayed = object->delays;
+	out->rejected = scheduler->stats.rejected;
+	return false;
+}
+
+static const struct tw__object_kind scheduler_kind = {"scheduler", free_scheduler, scheduler_look};
+
 int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 			const struct tw_scheduler_config *cfg)
 {
@@ -68,7 +80,7 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	if (!scheduler)
 		return -ENOMEM;
 	r = tw__object_init(&scheduler->object, service, config.executor, tw__scheduler_host_called,
-			    free_scheduler);
+			    &scheduler_kind);
 	if (r) {
 		free(scheduler);
 		return r;
@@ -98,8 +110,7 @@ static void on_due(void *arg)
 	if (task->node.state == TW__TASK_ENDED) {
 		tw__node_put(&scheduler->nodes, &task->node);
 	} else {
-		tw__line_leave(&scheduler->object.delayed, &task->place);
-		scheduler->object.delays--;
+		tw__object_delayed_leave(&scheduler->object, &task->place);
 		/* planted: delayed_by_start */
 		tw__task_ready(scheduler, task);
 	}
@@ -131,8 +142,7 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, uint64_t start
 	scheduler->stats.submitted++;
 	if (delayed) {
 		task->node.state = TW__TASK_DELAYED;
-		tw__line_append(&scheduler->object.delayed, tw__in_line_link(&task->place));
-		scheduler->object.delays++;
+		tw__object_delayed_join(&scheduler->object, &task->place);
 		scheduler->stats.timers_armed++;
 	} else {
 		tw__task_ready(scheduler, task);
@@ -219,8 +229,7 @@ static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_
 	if (task->node.state == TW__TASK_READY) {
 		tw__task_heap_remove(&scheduler->tasks, &task->item);
 	} else {
-		tw__line_leave(&scheduler->object.delayed, &task->place);
-		scheduler->object.delays--;
+		tw__object_delayed_leave(&scheduler->object, &task->place);
 		comes = !tw__object_undelay(object, task->timer);
 	}
 	*(fate == TW_FATE_CANCELLED ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
@@ -273,8 +282,8 @@ static void shut(tw_scheduler *scheduler)
 		scheduler->host = TW__HOST_IDLE;
 	else
 		tw__base_leave_work(&base, &object->work);
-	while ((task = object->delayed.first
-			   ? TW__OWNER(struct tw__task, place, object->delayed.first)
+	while ((task = object->delayed
+			   ? TW__OWNER(struct tw__task, place, tw__object_delayed(object))
 			   : tw__task_of(tw__task_heap_peek(&scheduler->tasks))))
 		end_waiting(scheduler, task, TW_FATE_DROPPED);
 }

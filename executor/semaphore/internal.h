@@ -96,4 +96,14 @@ struct tw_semaphore {
 	struct tw__nodes nodes;
 };
 
+static inline struct waiter *waiter_of(tw__link link)
+{
+	return TW__OWNER(struct waiter, place, link);
+}
+
+static inline struct function *function_of(struct waiter *waiter)
+{
+	return TW__OWNER(struct function, waiter, waiter);
+}
+
 #endif

@@ -6,16 +6,6 @@
 
 #include "mpsc/base/tsan.h"
 
-static struct waiter *waiter_of(tw__link link)
-{
-	return TW__OWNER(struct waiter, place, link);
-}
-
-static struct function *function_of(struct waiter *waiter)
-{
-	return TW__OWNER(struct function, waiter, waiter);
-}
-
 /* ------------------------------------------------------------- the line, locked */
 
 /* Nobody else changes the word while WAITERS is set. */
@@ -386,6 +376,16 @@ static void semaphore_free(struct tw__object *object)
 	free(s);
 }
 
+static bool semaphore_look(struct tw__object *object, struct tw__figures *out)
+{
+	const tw_semaphore *s = TW__OWNER(tw_semaphore, object, object);
+	out->running = held_of(tw_load_relaxed(&s->word));
+	out->waiting = s->waiting;
+	return false;
+}
+
+static const struct tw__object_kind semaphore_kind = {"semaphore", semaphore_free, semaphore_look};
+
 int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor,
 			int32_t capacity)
 {
@@ -396,7 +396,7 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	tw_semaphore *s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
-	int r = tw__object_init(&s->object, service, executor, start_again, semaphore_free);
+	int r = tw__object_init(&s->object, service, executor, start_again, &semaphore_kind);
 	if (r) {
 		free(s);
 		return r;

@@ -30,12 +30,10 @@ enum { TW__STRAND_PIECE = 64 };
 struct tw_strand {
 	_Alignas(TW__CACHE_LINE) tw_executor executor; /* first */
 	struct tw__object object;
-	struct tw__line line;    /* of one that is retired: `first` is the next one */
-	struct tw__nodes *tasks; /* the service's; constant */
-	uint32_t queued;         /* tasks in the line */
-	uint16_t head_left;      /* tickets left of the batch at the head, if some are used up */
-	bool running;            /* a task or a timer */
-	bool exposed;            /* was handed out as an executor */
+	struct tw__line line;
+	uint32_t queued;    /* tasks in the line */
+	uint16_t head_left; /* tickets left of the batch at the head, if some are used up */
+	bool running;       /* a task or a timer */
 	uint64_t runs, cancelled;
 };
 
@@ -44,16 +42,15 @@ _Static_assert(sizeof(struct tw_strand) == 3 * TW__CACHE_LINE, "three cache line
 _Static_assert(offsetof(struct tw_strand, object.lock) % TW__CACHE_LINE == 0,
 	       "the runner's line is not the one that all push to");
 
-/* The strands of a service: what outlives each of them. */
-struct tw__strands {
-	struct tw__kept kept; /* first: the service knows them by this */
-	struct tw__nodes tasks;
-	_Atomic(tw_strand *) retired; /* were handed out as executors */
-};
-
 static inline tw_strand *tw__strand_of(struct tw__object *object)
 {
 	return TW__OWNER(tw_strand, object, object);
+}
+
+/* The table of its tasks. */
+static inline struct tw__nodes *tw__strand_tasks(tw_strand *strand)
+{
+	return &tw__living_of(tw__object_service(&strand->object))->items;
 }
 
 static inline bool tw__strand_closed(const tw_strand *strand)

@@ -14,7 +14,7 @@ bool tw__strand_gather(tw_strand *strand)
 			continue;
 		}
 		struct tw__item *task = tw__item_that_came(link);
-		if (!tw__item_arrives(strand->tasks, task))
+		if (!tw__item_arrives(tw__strand_tasks(strand), task))
 			continue;
 		tw__line_append(&strand->line, tw__in_line_link(&task->place));
 		strand->queued++;
@@ -26,7 +26,7 @@ void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
 		    struct tw__node_batch *batch)
 {
 	strand->cancelled += fate == TW_FATE_CANCELLED;
-	tw__item_end(strand->tasks, task, fate, batch);
+	tw__item_end(tw__strand_tasks(strand), task, fate, batch);
 }
 
 /*
@@ -83,7 +83,7 @@ static void run_task(tw_strand *strand, struct tw__item *task, struct turn *turn
 	if (runs && !is_early(strand, task))
 		call_task(strand, task, &turn->inside);
 	if (tw_likely(runs && !(task->node.flags & TW__ITEM_OPTIONS))) {
-		tw__item_put(strand->tasks, task, &turn->ended);
+		tw__item_put(tw__strand_tasks(strand), task, &turn->ended);
 		return;
 	}
 	bool series = tw__item_is_series(task);
@@ -148,7 +148,7 @@ static tw__link strand_next(tw_strand *strand)
 			return 0;
 		if (link & TW__FOREIGN)
 			tw__line_append(&strand->line, link);
-		else if (tw__item_arrives(strand->tasks, tw__item_that_came(link)))
+		else if (tw__item_arrives(tw__strand_tasks(strand), tw__item_that_came(link)))
 			return tw__in_line_link(&tw__item_that_came(link)->place);
 	}
 	if (strand->line.first & TW__FOREIGN)
@@ -189,7 +189,7 @@ void tw__strand_run_work(struct tw__work *work)
 	object->later = false;
 	run_some(strand, &turn);
 	tw__innermost_inside = turn.inside.outer;
-	tw__node_put_batch(strand->tasks, &turn.ended);
+	tw__node_put_batch(tw__strand_tasks(strand), &turn.ended);
 	if (!strand->line.first && tw__object_rest(object)) {
 		tw__object_drop(object, 0);
 		return;

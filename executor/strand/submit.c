@@ -32,7 +32,7 @@ static int submit(tw_strand *strand, tw_fn *fn, void *arg, const struct tw_stran
 	struct tw__item *task;
 	uint32_t at = spec ? spec->flags & TW_TASK_AT : 0;
 	bool delayed = when_ns || at, named = spec && spec->flags & TW_TASK_CONTEXT;
-	int r = tw__item_get(strand->tasks, &strand->object, fn, arg, &task);
+	int r = tw__item_get(tw__strand_tasks(strand), &strand->object, fn, arg, &task);
 	if (tw_unlikely(r))
 		return r;
 	void *context = named ? spec->context : tw__context_capture();
@@ -49,7 +49,7 @@ static int submit(tw_strand *strand, tw_fn *fn, void *arg, const struct tw_stran
 		out->id = tw__node_handle(&task->node);
 	r = push_or_delay(strand, task, delayed, at, when_ns);
 	if (tw_unlikely(r))
-		tw__item_put(strand->tasks, task, NULL);
+		tw__item_put(tw__strand_tasks(strand), task, NULL);
 	return r;
 }
 
@@ -124,7 +124,7 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 /* The task of the handle, or NULL. The lock is held. */
 static struct tw__item *strand_find(tw_strand *strand, tw_strand_task_id handle)
 {
-	return tw__item_find(strand->tasks, &strand->object, handle.id);
+	return tw__item_find(tw__strand_tasks(strand), &strand->object, handle.id);
 }
 
 /* An enum tw_outcome. The lock is held; the caller is a user. */
@@ -225,9 +225,9 @@ void tw__strand_close(tw_strand *strand)
 	tw__line_init(&works);
 	for (bool more = true; more;) { /* what comes due meanwhile comes into the line */
 		bool mail = !strand->line.first && tw__strand_gather(strand);
-		more = end_first(strand, &works) || mail || object->delayed.first;
-		if (!strand->line.first && object->delayed.first)
-			strand_cancel(strand, tw__item_in_line(object->delayed.first));
+		more = end_first(strand, &works) || mail || object->delayed;
+		if (!strand->line.first && object->delayed)
+			strand_cancel(strand, tw__item_in_line(tw__object_delayed(object)));
 		steps += mail ? TW__STRAND_PIECE : 0;
 		tw__object_breathe(object, &steps);
 	}

@@ -7,6 +7,7 @@
 #define TW_WHEEL_SERVICE_H
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "mpsc/base/locked.h"
 #include "mpsc/gate.h"
@@ -41,7 +42,7 @@ typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
  * service on a pool.
  */
 struct tw__watch {
-	_Atomic(const void *) pool;  /* its own tasks are seen, too; NULL: none */
+	_Atomic(void *) pool;        /* its own tasks are seen, too; NULL: none */
 	tw__pool_look_fn *pool_look; /* sets out's members of the pool; NULL: none */
 	_Atomic uint64_t turned_ns;  /* when the driver's last poll was */
 };
@@ -69,18 +70,11 @@ struct tw__without_lane {
 	_Atomic uint64_t cancelled, dropped;
 };
 
-/* What a layer keeps with the service, and is freed when the service has been. */
+/* What a library above keeps with the service. */
 struct tw__kept {
-	void (*free)(struct tw__kept *kept);
-};
-
-/* The layers' above. */
-struct tw__layers {
-	/* the composition root's (executor/service.c); NULL: the executor is the user's */
-	_Atomic(void *) pool;
-	/* made with the first of them; freed by the composition root */
-	_Atomic(struct tw__kept *) strands;
-	_Atomic uint64_t seeds_drawn; /* timer/timing.h */
+	void (*free)(struct tw__kept *kept); /* when the service has been freed */
+	/* for tw_service_dump; now_ns: of the service's clock */
+	void (*dump)(tw_service *service, FILE *out, uint64_t now_ns);
 };
 
 struct tw_service {
@@ -114,7 +108,7 @@ struct tw_service {
 	_Atomic uint32_t catching_up;
 	struct tw__without_lane without_lane;
 	struct tw__phase phase;
-	struct tw__layers layers;
+	_Atomic(struct tw__kept *) kept; /* NULL: nothing yet; set once, by compare-and-swap */
 };
 
 /*

@@ -130,6 +130,9 @@ int tw_service_dump(tw_service *service, FILE *out)
 	tw__runs_visit(service, dump.now_ns, print_run, &dump);
 	each_timer(service, false, print_timer, &dump);
 	each_timer(service, true, print_timer, &dump);
+	struct tw__kept *kept = tw_load_acquire(&service->kept);
+	if (kept)
+		kept->dump(service, out, dump.now_ns);
 	return 0;
 }
 

@@ -124,7 +124,7 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 static void look_at_pool(tw_service *service, struct tw_service_liveness *out)
 {
 	pthread_mutex_lock(&tw__registry); /* close takes the pool away under this lock */
-	void *pool = tw_load_relaxed(&service->layers.pool);
+	void *pool = tw_load_relaxed(&service->watch.pool);
 	if (pool)
 		service->watch.pool_look(pool, out);
 	pthread_mutex_unlock(&tw__registry);

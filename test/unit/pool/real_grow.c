@@ -285,7 +285,7 @@ Test(pool_real_grow, is_back_to_its_size_within_eleven_seconds)
 
 static void await_all_asleep(tw_service *service, uint32_t workers)
 {
-	while (!pool_sleeps(tw_load_relaxed(&service->layers.pool), workers))
+	while (!pool_sleeps(tw_load_relaxed(&service->watch.pool), workers))
 		sched_yield();
 }
 

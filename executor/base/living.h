@@ -1,0 +1,88 @@
+/*
+ * What the layers keep with a service: the list of its living objects, and what outlives each of
+ * them. It is made with the first object, and freed with the service.
+ *
+ * The list shows each object with its name, and what waits and runs (tw_service_dump, the
+ * Prometheus page). A reader has a place of its own in the list. It looks at one object for each
+ * hold of the locks: the list's, which keeps the object, and then the object's, for a moment. So a
+ * look at many objects holds up creations and ends a little, and nothing else.
+ */
+#ifndef TW_EXECUTOR_LIVING_H
+#define TW_EXECUTOR_LIVING_H
+
+#include "executor/base/handles.h"
+#include "mpsc/base/histogram.h"
+#include "wheel/core/service.h"
+
+/* What an object is about at a moment. */
+struct tw__figures {
+	uint64_t running, waiting, delayed;
+	uint64_t since_ns; /* when the first one that waits came; 0: not known */
+	uint64_t rejected, retried, timed_out;
+	const struct tw__histogram *queue, *run; /* NULL: it has none */
+};
+
+/* A kind of objects. Constant. */
+struct tw__object_kind {
+	const char *name; /* for people; NULL: not listed */
+	void (*free)(struct tw__object *object);
+	/*
+	 * Fills in figures, which are zeros, within some microseconds. The object's lock is held.
+	 * True: it wants to be called once more, to go on.
+	 */
+	bool (*look)(struct tw__object *object, struct tw__figures *out);
+};
+
+/* An object's part. */
+struct tw__listed {
+	struct tw__in_line place;           /* where NULL: in no list */
+	const struct tw__object_kind *kind; /* NULL: the place of a reader */
+	const char *name;                   /* the user's, or NULL; under the object's lock */
+};
+
+struct tw__living {
+	struct tw__kept kept; /* first: the service knows it by this */
+	_Atomic uint32_t lock;
+	struct tw__line objects;
+	struct tw__line retired; /* have ended, and are freed with the service */
+	struct tw__nodes items;  /* of objects that are too small for a table of their own */
+	_Atomic uint64_t seeds_drawn;
+};
+
+/* An object of the service exists, or the calling thread makes one. */
+static inline struct tw__living *tw__living_of(tw_service *service)
+{
+	return (struct tw__living *)(void *)tw_load_acquire(&service->kept); /* pairs with need */
+}
+
+/* Makes it, unless it is there. Returns 0 or -ENOMEM. */
+int tw__living_need(tw_service *service);
+
+void tw__living_join(struct tw__living *living, struct tw__listed *listed);
+
+/* The object is freed next; or, if it is to stay, when the service has been. */
+void tw__living_leave(struct tw__living *living, struct tw__listed *listed, bool stays);
+
+/* A service's seed decides all of these, in the order in which they are drawn. */
+uint64_t tw__living_seed(tw_service *service);
+
+enum { TW__NAME_ROOM = 64 };
+
+/* Durations of a histogram. */
+struct tw__times {
+	uint64_t count, sum_ns;
+};
+
+struct tw__seen_object {
+	const char *kind;
+	char name[TW__NAME_ROOM]; /* its beginning; "": none */
+	struct tw__figures figures;
+	struct tw__times queue, run;
+};
+
+typedef void tw__see_object_fn(void *context, const struct tw__seen_object *seen);
+
+/* Calls see for each listed object, without a lock. */
+void tw__living_visit(tw_service *service, tw__see_object_fn *see, void *context);
+
+#endif
