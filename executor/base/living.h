@@ -2,7 +2,7 @@
  * What the layers keep with a service: the list of its living objects, and what outlives each of
  * them. It is made with the first object, and freed with the service.
  *
- * The list shows each object with its name, and what waits and runs (tw_service_dump, the
+ * The list shows each object with its name, and counts of runs and waiters (tw_service_dump, the
  * Prometheus page). A reader has a place of its own in the list. It looks at one object for each
  * hold of the locks: the list's, which keeps the object, and then the object's, for a moment. So a
  * look at many objects holds up creations and ends a little, and nothing else.

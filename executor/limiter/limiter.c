@@ -105,6 +105,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	if (!c.max_pending && !(c.flags & TW_LIMITER_NO_QUEUE))
 		c.max_pending = TW__NODES_MAX;
 	l->config = c;
+	tw__object_set_name(&l->object, c.name);
 	l->paused = c.flags & TW_LIMITER_PAUSED;
 	l->stats.max_concurrency = c.max_concurrency;
 	l->random = c.seed ? tw__random_mix(c.seed) : tw__living_seed(service);

@@ -1,6 +1,6 @@
 /*
  * Writes a service's figures in Prometheus' text format, version 0.0.4. Reads them all first, by
- * the public calls and tw__runs_visit.
+ * the public calls, tw__runs_visit and tw__living_visit.
  *
  * Times are seconds. They are written from integers, since printf would write the decimal point of
  * the process's locale.
@@ -15,10 +15,55 @@
 #include "tickwheel/version.h"
 #include "mpsc/base/histogram.h"
 #include "mpsc/base/text.h"
+#include "executor/base/living.h"
 #include "wheel/service/liveness.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36, NUMBER_ROOM = 32 };
+
+/* Objects of one kind and name: what they say is added up. */
+struct layer {
+	struct tw__seen_object seen;
+	uint64_t objects;
+};
+
+/*
+ * A figure whose name has "seconds" is a time. One whose name ends in "_total" is a counter, any
+ * other a gauge. One whose name begins with "pool_" is left out for services without a pool.
+ */
+struct figure {
+	const char *name, *help;
+	size_t offset;
+};
+
+#define OF_LAYER(member) offsetof(struct layer, member)
+
+static const struct figure layer_figures[] = {
+    {"layer_objects", "Limiters, schedulers, semaphores and strands that exist.",
+     OF_LAYER(objects)},
+    {"layer_running", "Jobs, tasks and turns under way; permits that are out.",
+     OF_LAYER(seen.figures.running)},
+    {"layer_waiting", "Jobs, tasks, threads and functions that wait for their turn.",
+     OF_LAYER(seen.figures.waiting)},
+    {"layer_delayed", "Jobs that wait for a retry, and tasks that are not due.",
+     OF_LAYER(seen.figures.delayed)},
+    {"layer_rejected_total", "Submits refused for lack of room.", OF_LAYER(seen.figures.rejected)},
+    {"layer_retried_total", "Retries of jobs.", OF_LAYER(seen.figures.retried)},
+    {"layer_timed_out_total", "Jobs that have timed out.", OF_LAYER(seen.figures.timed_out)},
+    {"layer_started_total", "Attempts of jobs that have left the line.",
+     OF_LAYER(seen.queue.count)},
+    {"layer_queue_seconds_total", "How long these had waited in line.",
+     OF_LAYER(seen.queue.sum_ns)},
+    {"layer_ended_total", "Attempts of jobs that have ended.", OF_LAYER(seen.run.count)},
+    {"layer_run_seconds_total", "How long these had run.", OF_LAYER(seen.run.sum_ns)},
+};
+
+enum { LAYER_FIGURES = sizeof layer_figures / sizeof *layer_figures };
+
+static uint64_t *layer_figure(struct layer *layer, size_t i)
+{
+	return (uint64_t *)(void *)((char *)layer + layer_figures[i].offset);
+}
 
 /* All that a page shows, read before anything is written. */
 struct page {
@@ -31,6 +76,8 @@ struct page {
 	uint64_t pool_max_workers, pool_at_max;
 	const char **running; /* names, sorted */
 	size_t count, room;
+	struct layer *layers;
+	size_t layer_count, layer_room;
 	bool no_memory;
 };
 
@@ -49,6 +96,58 @@ static void keep_run(void *context, const struct tw__seen_run *run)
 		page->room = room;
 	}
 	page->running[page->count++] = run->name ? run->name : "";
+}
+
+static int compare_layers(const void *a, const void *b)
+{
+	const struct tw__seen_object *one = &((const struct layer *)a)->seen,
+				     *other = &((const struct layer *)b)->seen;
+	int r = strcmp(one->kind, other->kind);
+	return r ? r : strcmp(one->name, other->name);
+}
+
+/* Those of one kind and name become one. */
+static void add_up_layers(struct page *page)
+{
+	struct layer *to = page->layers;
+	if (!page->layer_count)
+		return;
+	qsort(to, page->layer_count, sizeof *to, compare_layers);
+	for (struct layer *from = to + 1; from < page->layers + page->layer_count; from++) {
+		if (compare_layers(to, from)) {
+			*++to = *from;
+			continue;
+		}
+		for (size_t i = 0; i < LAYER_FIGURES; i++)
+			*layer_figure(to, i) += *layer_figure(from, i);
+	}
+	page->layer_count = (size_t)(to + 1 - page->layers);
+}
+
+/* Room for as many again as there are. False: out of memory. */
+static bool make_room(struct page *page)
+{
+	size_t room = 2 * page->layer_count + 64;
+	if (room <= page->layer_room)
+		return true;
+	struct layer *layers = realloc(page->layers, room * sizeof *layers);
+	page->no_memory |= !layers;
+	if (!layers)
+		return false;
+	page->layers = layers;
+	page->layer_room = room;
+	return true;
+}
+
+static void keep_layer(void *context, const struct tw__seen_object *seen)
+{
+	struct page *page = context;
+	if (page->layer_count == page->layer_room) {
+		add_up_layers(page);
+		if (!make_room(page))
+			return;
+	}
+	page->layers[page->layer_count++] = (struct layer){*seen, 1};
 }
 
 /* Different names have different labels (tw__text_put), so equal names are one sample. */
@@ -80,6 +179,8 @@ static int read_figures(tw_service *service, struct page *page)
 	tw__runs_visit(service, page->liveness.now_ns, keep_run, page);
 	if (page->count)
 		qsort(page->running, page->count, sizeof *page->running, compare_names);
+	tw__living_visit(service, keep_layer, page);
+	add_up_layers(page);
 	return page->no_memory ? -ENOMEM : 0;
 }
 
@@ -104,39 +205,41 @@ static const char *as_text(char text[NUMBER_ROOM], uint64_t figure, bool is_time
 	return text;
 }
 
-static void write_label(FILE *out, char before, const char *label, const char *value)
+struct label {
+	const char *name, *value;
+};
+
+/* Its first label is the service's, if that has a name; then come n others. */
+static void write_labelled(const struct page *page, const char *name, const struct label *labels,
+			   size_t n, uint64_t figure, bool is_time)
 {
-	fprintf(out, "%c%s=\"", before, label);
-	tw__text_put(out, value, TW__TEXT_LABEL);
-	fputc('"', out);
+	char text[NUMBER_ROOM], before = '{';
+	struct label first = {"service", page->service};
+	fprintf(page->out, "tickwheel_%s", name);
+	for (size_t i = page->service ? 0 : 1; i <= n; i++, before = ',') {
+		const struct label *label = i ? &labels[i - 1] : &first;
+		fprintf(page->out, "%c%s=\"", before, label->name);
+		tw__text_put(page->out, label->value, TW__TEXT_LABEL);
+		fputc('"', page->out);
+	}
+	fprintf(page->out, "%s %s\n", before == ',' ? "}" : "", as_text(text, figure, is_time));
 }
 
-/* Its first label is the service's, if that has a name; the other one is `label`, or NULL. */
+/* label: NULL: none. */
 static void write_sample(const struct page *page, const char *name, const char *label,
 			 const char *label_value, uint64_t figure, bool is_time)
 {
-	char text[NUMBER_ROOM];
-	fprintf(page->out, "tickwheel_%s", name);
-	if (page->service)
-		write_label(page->out, '{', "service", page->service);
-	if (label)
-		write_label(page->out, page->service ? ',' : '{', label, label_value);
-	fprintf(page->out, "%s %s\n", page->service || label ? "}" : "",
-		as_text(text, figure, is_time));
+	write_labelled(page, name, &(struct label){label, label_value}, label != NULL, figure,
+		       is_time);
 }
 
 /* ------------------------------------------------------------------- figures */
 
-/*
- * A figure whose name has "seconds" is a time. One whose name ends in "_total" is a counter, any
- * other a gauge. One whose name begins with "pool_" is left out for services without a pool.
- */
-struct figure {
-	const char *name, *help;
-	size_t offset;
-};
-
 #define OF(member) offsetof(struct page, member)
+static bool counts_time(const char *name)
+{
+	return strstr(name, "seconds") != NULL;
+}
 
 static bool is_counter(const char *name)
 {
@@ -152,7 +255,7 @@ static void write_figures(const struct page *page, const struct figure *figures,
 		write_head(page, f->name, is_counter(f->name) ? "counter" : "gauge", f->help);
 		write_sample(page, f->name, NULL, NULL,
 			     *(const uint64_t *)(const void *)((const char *)page + f->offset),
-			     strstr(f->name, "seconds") != NULL);
+			     counts_time(f->name));
 	}
 }
 
@@ -234,6 +337,22 @@ static void write_runs(const struct page *page)
 	}
 }
 
+/* A sample of each figure for each kind and name. */
+static void write_layers(const struct page *page)
+{
+	for (size_t i = 0; page->layer_count && i < LAYER_FIGURES; i++) {
+		const struct figure *f = &layer_figures[i];
+		write_head(page, f->name, is_counter(f->name) ? "counter" : "gauge", f->help);
+		for (size_t n = 0; n < page->layer_count; n++) {
+			struct layer *layer = &page->layers[n];
+			struct label labels[] = {{"kind", layer->seen.kind},
+						 {"name", layer->seen.name}};
+			write_labelled(page, f->name, labels, 2, *layer_figure(layer, i),
+				       counts_time(f->name));
+		}
+	}
+}
+
 static void write_page(const struct page *page)
 {
 	char version[NUMBER_ROOM];
@@ -254,6 +373,7 @@ static void write_page(const struct page *page)
 	write_histogram(page, "run_seconds", "Duration of callbacks.", &page->histograms.run);
 	write_figures(page, states, sizeof states / sizeof *states);
 	write_runs(page);
+	write_layers(page);
 }
 
 int tw_service_stats_prometheus(tw_service *service, FILE *out)
@@ -270,6 +390,7 @@ int tw_service_stats_prometheus(tw_service *service, FILE *out)
 	if (!r)
 		write_page(page);
 	free(page->running);
+	free(page->layers);
 	free(page);
 	return r ? r : ferror(out) ? -EIO : 0;
 }

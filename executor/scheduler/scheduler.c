@@ -86,6 +86,7 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 		return r;
 	}
 	scheduler->config = config;
+	tw__object_set_name(&scheduler->object, config.name);
 	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
 	*out = scheduler;
 	return 0;

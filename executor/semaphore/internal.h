@@ -106,4 +106,15 @@ static inline struct function *function_of(struct waiter *waiter)
 	return TW__OWNER(struct function, waiter, waiter);
 }
 
+/* The fast way. False: there are not n permits, or somebody waits. */
+static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
+{
+	uint64_t word = tw_load_relaxed(&s->word);
+	do {
+		if (tw_unlikely(word & WAITERS || !has_room(word, n)))
+			return false;
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + n))); /* SEM1 */
+	return true;
+}
+
 #endif

@@ -266,16 +266,6 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 
 /* ------------------------------------------------------------------------ threads */
 
-static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
-{
-	uint64_t word = tw_load_relaxed(&s->word);
-	do {
-		if (tw_unlikely(word & WAITERS || !has_room(word, n)))
-			return false;
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + n))); /* SEM1 */
-	return true;
-}
-
 /* The thread sleeps until it is granted. False: the deadline has passed. */
 static bool sleep_in_line(struct waiter *waiter, uint64_t deadline_ns)
 {
@@ -444,4 +434,12 @@ int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 	tw__object_unlock(&s->object);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
+}
+
+int tw_semaphore_set_name(tw_semaphore *s, const char *name)
+{
+	int r = TW__OBJECT_CHECK(s, "semaphore");
+	if (!r)
+		tw__object_set_name(&s->object, name);
+	return r;
 }

@@ -57,6 +57,14 @@ int tw_strand_destroy(tw_strand *strand)
 
 /* ---------------------------------------------------------------------- looks */
 
+int tw_strand_set_name(tw_strand *strand, const char *name)
+{
+	int r = TW__OBJECT_CHECK(strand, "strand");
+	if (!r)
+		tw__object_set_name(&strand->object, name);
+	return r;
+}
+
 tw_executor *tw_strand_executor(tw_strand *strand)
 {
 	if (TW__OBJECT_CHECK(strand, "strand"))

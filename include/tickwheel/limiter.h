@@ -90,6 +90,9 @@ struct tw_limiter_config {
 	uint64_t seed;              /* of jitter; 0: drawn from the service's seed */
 	tw_limiter_event_fn *event; /* or NULL */
 	void *event_arg;
+
+	/* As of tw_strand_set_name. */
+	const char *name;
 };
 
 /*

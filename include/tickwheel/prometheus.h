@@ -18,7 +18,8 @@ extern "C" {
  *     tickwheel_timers_pending 12
  *     tickwheel_timers_ended_total{fate="fired"} 4711
  *     tickwheel_lateness_seconds_bucket{le="0.001048576"} 4702
- *     tickwheel_running_by_name{kind="job",name="lookup"} 3
+ *     tickwheel_running_by_name{name="lookup"} 3
+ *     tickwheel_layer_waiting{kind="limiter",name="database"} 17
  *
  * Blocks: if the stream does.
  * Returns:

@@ -115,6 +115,9 @@ struct tw_scheduler_config {
 	 */
 	void (*wanted)(void *wanted_arg);
 	void *wanted_arg;
+
+	/* As of tw_strand_set_name. */
+	const char *name;
 };
 
 /*

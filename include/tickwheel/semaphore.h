@@ -142,6 +142,14 @@ struct tw_semaphore_stats {
  */
 TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats *out);
 
+/*
+ * Names the semaphore, for tw_service_dump and the Prometheus page. NULL: no name. The name is not
+ * copied: it stays until the semaphore is destroyed or gets another one. Its first 63 bytes count.
+ *
+ * Returns: 0
+ */
+TW_API int tw_semaphore_set_name(tw_semaphore *semaphore, const char *name);
+
 #ifdef __cplusplus
 }
 #pragma GCC diagnostic pop

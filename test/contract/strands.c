@@ -23,6 +23,7 @@ static void strand_calls(void)
 	CALL(tw_strand_cancel(strand, task));
 	CALL(tw_strand_cancel_wait(strand, task, 0));
 	CALL(tw_strand_stats(strand, PLAIN(tw_strand_stats)));
+	CALL(tw_strand_set_name(strand, "strand"));
 }
 
 static void strand_in_child(void)
@@ -138,6 +139,7 @@ static void permit_calls(void)
 	CALL(tw_semaphore_release(permits, 1));
 	CALL(tw_semaphore_set_capacity(permits, 1));
 	CALL(tw_semaphore_stats(permits, PLAIN(tw_semaphore_stats)));
+	CALL(tw_semaphore_set_name(permits, "permits"));
 }
 
 static void permits_in_child(void)

@@ -59,7 +59,14 @@ static void write_page(tw_service *service)
 	pthread_mutex_lock(&lock);
 	while (blocked < NAMES)
 		pthread_cond_wait(&changed, &lock);
+	tw_strand *strands[NAMES];
+	for (int i = 0; i < NAMES; i++) {
+		check(tw_strand_create(&strands[i], service, NULL));
+		check(tw_strand_set_name(strands[i], names[i]));
+	}
 	check(tw_service_stats_prometheus(service, stdout));
+	for (int i = 0; i < NAMES; i++)
+		check(tw_strand_destroy(strands[i]));
 	written = true;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);

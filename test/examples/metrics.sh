@@ -63,7 +63,9 @@ service=$(sed -n 's/^tickwheel_runs_total{service="\(.*\)"} 30$/\1/p' "$work/nam
 for line in 'runs_total{%s} 42' 'lateness_seconds_count{%s} 74' 'run_seconds_bucket{%s,le="+Inf"} 42' \
 	'running_by_name{%s,name="\\x01"} 2' 'running_by_name{%s,name="\\x5cx01"} 2' \
 	'running_by_name{%s,name="a\nb"} 2' 'running_by_name{%s,name="a\\nb"} 2' \
-	'running_by_name{%s,name=""} 4' 'running_by_name{%s,name="\\"} 2'; do
+	'running_by_name{%s,name=""} 4' 'running_by_name{%s,name="\\"} 2' \
+	'layer_objects{%s,kind="strand",name="\\x01"} 2' 'layer_objects{%s,kind="strand",name="a\nb"} 2' \
+	'layer_objects{%s,kind="strand",name=""} 4'; do
 	wanted=tickwheel_${line%%\%s*}service=\"$service\"${line#*%s}.000000000
 	grep -Fxq -- "$wanted" "$work/sum" || fail "the sum of two processes has no line $wanted"
 done

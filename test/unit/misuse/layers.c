@@ -117,6 +117,7 @@ Test(misuse_layers, strands)
 	NULL_ROW(tw_strand_close, "strand", NULL, 0);
 	NULL_ROW(tw_strand_stats, "strand", NULL, STRUCT(tw_strand_stats));
 	NULL_ROW(tw_strand_stats, "out", strand, NULL);
+	NULL_ROW(tw_strand_set_name, "strand", NULL, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_strand_stats), tw_strand_stats(strand, SMALL(tw_strand_stats)));
 	cr_assert_null(tw_strand_executor(NULL));
 	ROW(-EINVAL, "tw_strand_create: executor" BAD, tw_strand_create(&other, manual, &unsound));
@@ -305,6 +306,7 @@ Test(misuse_layers, semaphores)
 	NULL_ROW(tw_semaphore_set_capacity, "semaphore", NULL, 1);
 	NULL_ROW(tw_semaphore_stats, "semaphore", NULL, STRUCT(tw_semaphore_stats));
 	NULL_ROW(tw_semaphore_stats, "out", permits, NULL);
+	NULL_ROW(tw_semaphore_set_name, "semaphore", NULL, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_semaphore_stats),
 	    tw_semaphore_stats(permits, SMALL(tw_semaphore_stats)));
 	ROW(-EINVAL, "tw_semaphore_create: capacity" BAD,
