@@ -146,7 +146,8 @@ TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats
  * Names the semaphore, for tw_service_dump and the Prometheus page. NULL: no name. The name is not
  * copied: it stays until the semaphore is destroyed or gets another one. Its first 63 bytes count.
  *
- * Returns: 0
+ * Returns:
+ *   0   named
  */
 TW_API int tw_semaphore_set_name(tw_semaphore *semaphore, const char *name);
 

@@ -205,7 +205,8 @@ TW_API int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out);
  * Names the strand, for tw_service_dump and the Prometheus page. NULL: no name. The name is not
  * copied: it stays until the strand is destroyed or gets another one. Its first 63 bytes count.
  *
- * Returns: 0
+ * Returns:
+ *   0   named
  */
 TW_API int tw_strand_set_name(tw_strand *strand, const char *name);
 
