@@ -10,10 +10,10 @@
  * Sleep and wake (a Dekker pair: store own side, barrier, load the other's):
  *     push:   tail = ...; barrier; word = gate.word; if (word says PARKED and key < plan) ring
  *     park:   plan = ...; word = PARKED; heavy barrier; if (any lane unread) do not sleep
- * With membarrier the push's barrier is for the compiler only, and park pays. Where the kernel has
- * none, both sides use sequentially consistent operations instead. Either way no push can be missed
- * by park while its own look misses PARKED. Closing is the same pair with the end of ACCEPTING in
- * PARKED's place.
+ * With membarrier (the idea is userspace-rcu's) the push's barrier is for the compiler only, and
+ * park pays. Where the kernel has none, both sides use sequentially consistent operations instead.
+ * Either way no push can be missed by park while its own look misses PARKED. Closing is the same
+ * pair with the end of ACCEPTING in PARKED's place.
  *
  * If membarrier is refused later than at creation, park sleeps no longer than a tick: a push that
  * it missed is met then, for a store does reach the other cores in time. Close cannot rest on "in

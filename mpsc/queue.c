@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "mpsc/base/assert.h"
-#include "mpsc/base/locked.h"
 #include "mpsc/base/process.h"
 
 _Thread_local struct tw__thread tw__thread = {.queue_id = TW__NO_QUEUE};

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "mpsc/base/cancel.h"
-#include "mpsc/base/map.h"
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/owner.h"
 #include "mpsc/base/random.h"
 #include "mpsc/base/spinlock.h"

@@ -14,7 +14,7 @@
 #include "mpsc/base/owner.h"
 #include "executor/pool/internal.h"
 #include "mpsc/base/futex.h"
-#include "mpsc/base/locked.h"
+#include "mpsc/base/assert.h"
 #include "mpsc/base/misuse.h"
 #include "mpsc/base/struct_read.h"
 #include "tickwheel/context.h"

@@ -8,6 +8,9 @@
 #ifndef TW_MPSC_BASE_ASSERT_H
 #define TW_MPSC_BASE_ASSERT_H
 
+#include <pthread.h>
+#include <stdbool.h>
+
 /* Prints the condition and its place to stderr, and aborts. */
 __attribute__((noreturn, cold)) void tw__assert_failed(const char *condition, const char *file,
 						       int line);
@@ -20,5 +23,19 @@ __attribute__((noreturn, cold)) void tw__assert_failed(const char *condition, co
 /* The condition is not evaluated, but counts as a use of its variables. */
 #define TW_ASSERT(condition) ((void)sizeof(!!(condition)))
 #endif
+
+/*
+ * The mutex is locked, by whichever thread: a missing lock shows as soon as the mutex happens to be
+ * free.
+ */
+#define TW_ASSERT_LOCKED(mutex) TW_ASSERT(tw__mutex_is_locked(mutex))
+
+static inline bool tw__mutex_is_locked(pthread_mutex_t *mutex)
+{
+	if (pthread_mutex_trylock(mutex))
+		return true;
+	pthread_mutex_unlock(mutex);
+	return false;
+}
 
 #endif

@@ -46,7 +46,7 @@
 	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, \
 					      memory_order_relaxed)
 
-/* The light half of an asymmetric barrier (membarrier.h): it binds the compiler alone. */
+/* The light half of an asymmetric barrier (gate.h): it binds the compiler alone. */
 #define tw_compiler_barrier() atomic_signal_fence(memory_order_seq_cst)
 
 /* Adds to a counter that one thread writes and others read. */

@@ -22,6 +22,13 @@ enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
  */
 enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
 
+void *tw__map(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
 static size_t round_up(size_t bytes, size_t step)
 {
 	return (bytes + step - 1) & ~(step - 1);

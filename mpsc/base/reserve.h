@@ -24,7 +24,9 @@
 #include <stddef.h>
 
 #include "mpsc/base/atomics.h"
-#include "mpsc/base/map.h"
+
+/* Maps zeroed memory whose pages come when they are first touched. NULL: the system refuses. */
+void *tw__map(size_t bytes);
 
 /* Ranges begin at multiples of this, so that they may have huge pages. */
 enum { TW__RANGE_ALIGNMENT = 2 << 20 };

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "mpsc/base/struct_read.h"
+#include "wheel/core/context.h"
 #include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;
@@ -63,4 +64,14 @@ bool tw__clock_in_callback(const tw_clock *clock)
 	while (run && run->drives != clock && (!run->service || run->service->clock != clock))
 		run = run->outer;
 	return run;
+}
+
+void *tw_context_get(void)
+{
+	return tw__thread.context;
+}
+
+void tw_context_set(void *context)
+{
+	tw__thread.context = context;
 }

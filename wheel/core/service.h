@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "mpsc/base/locked.h"
+#include "mpsc/base/assert.h"
 #include "mpsc/gate.h"
 #include "mpsc/queue.h"
 #include "tickwheel/service.h"

@@ -21,7 +21,7 @@
 #include <pthread.h>
 
 #include "mpsc/base/depot.h"
-#include "mpsc/base/locked.h"
+#include "mpsc/base/assert.h"
 #include "mpsc/base/reserve.h"
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"

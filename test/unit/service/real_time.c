@@ -51,56 +51,6 @@ Test(service_real_time, runs_all_and_none_early)
 		expect_none_early(configs[i]);
 }
 
-struct producer {
-	tw_service *service;
-	struct shot *shots;
-	int count;
-	sem_t *done;
-	uint64_t seed;
-	atomic_int failed;
-};
-
-static void *produce(void *arg)
-{
-	struct producer *producer = arg;
-	for (int i = 0; i < producer->count; i++) {
-		struct shot *shot = &producer->shots[i];
-		*shot = (struct shot){.service = producer->service, .done = producer->done};
-		uint64_t delay_ns = random_below(&producer->seed, 50 * MS);
-		shot->due_ns = tw_service_now(producer->service) + delay_ns;
-		if (tw_schedule(producer->service, delay_ns, shoot, shot, &shot->timer) != 0)
-			atomic_fetch_add(&producer->failed, 1);
-	}
-	return NULL;
-}
-
-Test(service_real_time, runs_all_and_none_early_from_many_threads_that_come_and_go)
-{
-	enum { THREADS = 4, EACH = 5000 };
-	tw_service *service = open_service(0);
-	sem_t done;
-	sem_init(&done, 0, 0);
-	for (int round = 0; round < 3; round++) {
-		struct producer producers[THREADS];
-		pthread_t threads[THREADS];
-		for (int i = 0; i < THREADS; i++) {
-			producers[i] = (struct producer){service, &shots[i * EACH], EACH,
-							 &done,   (uint64_t)i,      0};
-			expect_eq(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
-		}
-		for (int i = 0; i < THREADS; i++) {
-			pthread_join(threads[i], NULL);
-			expect_eq(producers[i].failed, 0);
-		}
-		await(&done, THREADS * EACH);
-		for (int i = 0; i < THREADS * EACH; i++) {
-			expect_eq(shots[i].runs, 1);
-			expect_eq(shots[i].early, 0);
-		}
-	}
-	close_service(service);
-}
-
 /* ------------------------------------------------------------ cancel and reset */
 
 Test(service_real_time, what_was_cancelled_never_runs)
