@@ -95,34 +95,27 @@ static void append_chunk(struct tw__outboxes *boxes, struct tw__outbox *box,
 }
 
 /*
- * The outbox's last chunk if it has room, else a new one. NULL: chunks are short. Then there is no
- * new chunk for the rest of the poll, since later runs of the same executor must not overtake those
- * that were put back into the wheel (G6).
+ * False: there is no outbox for the executor, or chunks are short. Then there is no new chunk for
+ * the rest of the poll, since later runs of the same executor must not overtake those that were put
+ * back into the wheel (G6).
  */
-static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, uint64_t tick)
-{
-	struct tw__outboxes *boxes = &service->driver->outboxes;
-	struct tw__chunk *chunk = box->runs.last;
-	if (chunk && chunk->count < TW__CHUNK_ENTRIES)
-		return chunk;
-	if (boxes->short_of_chunks || tw__short_of_chunks(service)) {
-		boxes->short_of_chunks = true;
-		return NULL;
-	}
-	chunk = tw__chunk_get(&service->driver->wheel);
-	chunk->tick = tick;
-	append_chunk(boxes, box, chunk);
-	return chunk;
-}
-
-/* False: there is no room for it, nor for later runs of this executor in this poll. */
 static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
-	struct tw__outbox *box = outbox_of(&service->driver->outboxes, executor);
-	struct tw__chunk *chunk = box ? room_in(service, box, tick) : NULL;
-	if (chunk)
-		chunk->entries[chunk->count++] = entry;
-	return chunk != NULL;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
+	struct tw__outbox *box = outbox_of(boxes, executor);
+	if (!box)
+		return false;
+	struct tw__chunk *chunk = box->runs.last;
+	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
+		boxes->short_of_chunks |= tw__short_of_chunks(service);
+		if (boxes->short_of_chunks)
+			return false;
+		chunk = tw__chunk_get(&service->driver->wheel);
+		chunk->tick = tick;
+		append_chunk(boxes, box, chunk);
+	}
+	chunk->entries[chunk->count++] = entry;
+	return true;
 }
 
 /*
@@ -197,22 +190,17 @@ static void put_back(struct tw__chunk_list *list, struct tw__chunk *chunk)
 		list->last = chunk;
 }
 
-/* Leaves only n entries in the first chunk. The rest gets a chunk of its own behind it. */
-static void split(tw_service *service, struct tw__chunk_list *list, size_t n)
+/* Leaves only n entries in a chunk that was popped. The rest is first in the list. */
+static void split(tw_service *service, struct tw__chunk_list *list, struct tw__chunk *chunk,
+		  size_t n)
 {
-	struct tw__chunk *chunk = list->first, *rest;
-	if (n >= chunk->count)
-		return;
-	rest = tw__chunk_get(&service->driver->wheel);
+	struct tw__chunk *rest = tw__chunk_get(&service->driver->wheel);
 	rest->count = chunk->count - (uint32_t)n;
 	rest->holder_count = 0;
 	rest->tick = chunk->tick;
 	memcpy(rest->entries, chunk->entries + n, rest->count * sizeof *rest->entries);
 	chunk->count = (uint32_t)n;
-	rest->next = chunk->next;
-	chunk->next = rest;
-	if (list->last == chunk)
-		list->last = rest;
+	put_back(list, rest);
 }
 
 /* Whether the executor may hold one more chunk: at most as many as are left for the others. */
@@ -228,27 +216,6 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	boxes->boxes[chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT].out--;
 	boxes->out--;
-}
-
-/* Submits the first chunk. False: refused, and the chunk is first again. */
-static bool outbox_offer(tw_service *service, struct tw__outbox *box)
-{
-	struct tw__outboxes *boxes = &service->driver->outboxes;
-	struct tw__chunk *chunk = outbox_pop(box);
-	tw_batch *batch =
-	    tw__batch_submit(service, chunk, tw__forced(service), (uint32_t)(box - boxes->boxes),
-			     service->driver->last_now_ns);
-	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
-	if (box->executor->ops->submit(box->executor, batch, chunk->count) >= 0) {
-		box->out++;
-		boxes->out++;
-		return true;
-	}
-	tw__batch_retract(service);
-	chunk->holder_count = 0;
-	put_back(&box->runs, chunk);
-	tw_add_relaxed(&service->submitted->refused, 1);
-	return false;
 }
 
 /* The inline executor's: runs here what the budget allows. Some is left if memory is short, too. */
@@ -268,18 +235,29 @@ static size_t run_here(tw_service *service, struct tw__local *local, struct tw__
 	return done;
 }
 
-static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box,
-		      size_t budget)
+/* A chunk that the executor refuses is first again. */
+static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget)
 {
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	size_t done = 0;
-	if (box->executor == &tw__inline_executor)
-		return run_here(service, local, box, budget);
-	while (box->runs.first && done < budget && may_submit(&service->driver->outboxes, box)) {
-		split(service, &box->runs, budget - done);
-		/* now: once taken over the chunk may be gone */
-		size_t count = box->runs.first->count;
-		if (!outbox_offer(service, box))
+	while (has_runs(box) && done < budget && may_submit(boxes, box)) {
+		struct tw__chunk *chunk = outbox_pop(box);
+		if (chunk->count > budget - done)
+			split(service, &box->runs, chunk, budget - done);
+		size_t count = chunk->count; /* now: once taken over the chunk may be gone */
+		tw_batch *batch =
+		    tw__batch_submit(service, chunk, tw__forced(service),
+				     (uint32_t)(box - boxes->boxes), service->driver->last_now_ns);
+		TW_PROBE4(handover, service, batch, count, chunk->tick);
+		if (box->executor->ops->submit(box->executor, batch, count) < 0) {
+			tw__batch_retract(service);
+			chunk->holder_count = 0;
+			put_back(&box->runs, chunk);
+			tw_add_relaxed(&service->submitted->refused, 1);
 			break;
+		}
+		box->out++;
+		boxes->out++;
 		done += count;
 	}
 	return done;
@@ -298,7 +276,9 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 	uint32_t left = boxes->queued;
 	for (; left > 0 && done < budget; left--) {
 		struct tw__outbox *box = queue_pop(boxes);
-		done += deliver(service, local, box, budget - done);
+		done += box->executor == &tw__inline_executor
+			    ? run_here(service, local, box, budget - done)
+			    : deliver(service, box, budget - done);
 		n = tw__outbox_compact(service, box, n);
 		if (has_runs(box))
 			queue_append(boxes, box);
