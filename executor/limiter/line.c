@@ -177,23 +177,18 @@ bool tw__limiter_may_start(struct tw_limiter *l)
 	return tokens(l) > 0;
 }
 
-/* Jobs in line that could start now, by permits and tokens, less `more` permits. */
-static uint64_t startable(struct tw_limiter *l, uint64_t more)
-{
-	uint64_t taken = l->stats.permits + l->line.extra + more;
-	if (l->ended || l->paused || taken >= l->stats.max_concurrency)
-		return 0;
-	uint64_t free = l->stats.max_concurrency - taken, n = tokens(l);
-	return n < free ? n : free;
-}
-
 bool tw__limiter_has_room(struct tw_limiter *l, uint32_t permits)
 {
 	uint64_t in_line = l->line.count, waiting = in_line + l->delayed.count;
-	uint64_t most = l->config.max_pending;
+	uint64_t most = l->config.max_pending, limit = l->stats.max_concurrency;
 	if (tw_likely(waiting < most))
 		return true;
-	uint64_t able = startable(l, most ? 0 : permits - 1);
+	/* of the jobs in line, those that could start now; with this one, if none may wait */
+	uint64_t taken = l->stats.permits + l->line.extra + (most ? 0 : permits - 1);
+	uint64_t free = taken < limit && !l->ended && !l->paused ? limit - taken : 0;
+	uint64_t able = free ? tokens(l) : 0;
+	if (able > free)
+		able = free;
 	if (!most)
 		return able > in_line;
 	/* planted: room_for_one_more */
