@@ -12,23 +12,18 @@
 #include <stdio.h>
 #include <tickwheel/layers.h>
 
-enum { CLIENTS = 4, NOT_FOUND = 404, TOO_MANY = 429, ERROR = 500, OK = 200 };
+enum { CLIENTS = 4, NOT_FOUND = -ENOENT, TOO_MANY = -EAGAIN, ERROR = -EIO };
 
 #define RETRY_AFTER_NS (40 * (int64_t)TW_MILLISECOND)
 
 struct client {
 	const char *path;
-	int answers[4]; /* of the server, in order; the last one for all further attempts */
+	int answers[4]; /* of the server, in order; 0: it has worked */
 	struct tw_job_result result;
 	uint64_t failed_ns, waited_ns; /* before its second attempt */
 };
 
 static tw_service *service;
-
-static int answer_to(const struct client *c, uint32_t attempt)
-{
-	return c->answers[attempt <= 4 ? attempt - 1 : 3];
-}
 
 static int ask(void *arg, struct tw_job_run *run)
 {
@@ -36,24 +31,15 @@ static int ask(void *arg, struct tw_job_run *run)
 	if (run->attempt == 2)
 		c->waited_ns = tw_service_now(service) - c->failed_ns;
 	c->failed_ns = tw_service_now(service);
-	switch (answer_to(c, run->attempt)) {
-	case OK:
-		return 0;
-	case NOT_FOUND:
-		return -ENOENT;
-	case TOO_MANY:
-		return -EAGAIN;
-	default:
-		return -EIO;
-	}
+	return run->attempt <= 4 ? c->answers[run->attempt - 1] : 0;
 }
 
 static bool allow(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
 	(void)arg, (void)job, (void)attempt;
-	if (error == -EAGAIN)
+	if (error == TOO_MANY)
 		*delay_ns = RETRY_AFTER_NS;
-	return error != -ENOENT;
+	return error != NOT_FOUND;
 }
 
 static void done(void *arg, const struct tw_job_result *result)
@@ -64,10 +50,10 @@ static void done(void *arg, const struct tw_job_result *result)
 int main(void)
 {
 	static struct client clients[CLIENTS] = {
-	    {.path = "/good", .answers = {OK, OK, OK, OK}},
-	    {.path = "/gone", .answers = {NOT_FOUND, OK, OK, OK}},
-	    {.path = "/busy", .answers = {TOO_MANY, OK, OK, OK}},
-	    {.path = "/shaky", .answers = {ERROR, ERROR, ERROR, OK}}};
+	    {.path = "/good", .answers = {0}},
+	    {.path = "/gone", .answers = {NOT_FOUND}},
+	    {.path = "/busy", .answers = {TOO_MANY}},
+	    {.path = "/shaky", .answers = {ERROR, ERROR, ERROR}}};
 	struct tw_limiter_config config = TW_INIT(tw_limiter_config);
 	tw_limiter *limiter;
 	config.max_concurrency = 2;

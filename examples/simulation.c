@@ -38,8 +38,10 @@ static void on_request_timeout(void *arg)
 	tw_schedule(c->service, IDLE_TIMEOUT, on_idle, c, &c->idle_timeout);
 }
 
-static void request(struct connection *c)
+/* The network brings a request. */
+static void on_request(void *arg)
 {
+	struct connection *c = arg;
 	if (c->waiting)
 		return;
 	if (c->open && tw_cancel(c->service, c->idle_timeout) != TW_CANCELLED)
@@ -48,8 +50,9 @@ static void request(struct connection *c)
 	tw_schedule(c->service, REQUEST_TIMEOUT, on_request_timeout, c, &c->request_timeout);
 }
 
-static void answer(struct connection *c)
+static void on_answer(void *arg)
 {
+	struct connection *c = arg;
 	if (!c->waiting || tw_cancel(c->service, c->request_timeout) != TW_CANCELLED)
 		return; /* too late: it times out */
 	c->waiting = false;
@@ -59,35 +62,16 @@ static void answer(struct connection *c)
 
 /* ------------------------------------------------------------------------ test */
 
-struct visit {
-	struct connection *connection;
-	bool answers;
-};
-
-/*
- * The clients: the network brings a request, and mostly an answer, at drawn instants, also when a
- * timeout is about to run.
- */
-static void arrive(void *arg)
-{
-	struct visit *visit = arg;
-	if (visit->answers)
-		answer(visit->connection);
-	else
-		request(visit->connection);
-}
-
-static void plan(tw_sim *sim, struct connection *connections, struct visit *visits)
+/* Requests and answers at drawn instants, also when a timeout is about to run. */
+static void plan(tw_sim *sim, struct connection *connections)
 {
 	for (int i = 0; i < REQUESTS; i++) {
 		struct connection *c = &connections[tw_sim_random(sim, CONNECTIONS)];
 		uint64_t at_ns = tw_sim_random(sim, 3600) * TW_SECOND;
 		uint64_t takes_ns =
 		    (3 + tw_sim_random(sim, 3)) * TW_SECOND; /* at most the timeout */
-		visits[2 * i] = (struct visit){c, false};
-		visits[2 * i + 1] = (struct visit){c, true};
-		tw_schedule_at(c->service, at_ns, arrive, &visits[2 * i], NULL);
-		tw_schedule_at(c->service, at_ns + takes_ns, arrive, &visits[2 * i + 1], NULL);
+		tw_schedule_at(c->service, at_ns, on_request, c, NULL);
+		tw_schedule_at(c->service, at_ns + takes_ns, on_answer, c, NULL);
 	}
 }
 
@@ -98,7 +82,6 @@ static bool holds(const struct connection *c)
 
 static bool play(uint64_t seed, unsigned *answered, unsigned *timed_out)
 {
-	static struct visit visits[2 * REQUESTS];
 	struct connection connections[CONNECTIONS] = {0};
 	struct tw_sim_config config = {.size = sizeof config, .seed = seed, .workers = 4};
 	tw_sim *sim;
@@ -107,7 +90,7 @@ static bool play(uint64_t seed, unsigned *answered, unsigned *timed_out)
 		return false;
 	for (int i = 0; i < CONNECTIONS; i++)
 		connections[i].service = tw_sim_service(sim);
-	plan(sim, connections, visits);
+	plan(sim, connections);
 	good = tw_sim_run_until_idle(sim, 2 * 3600 * TW_SECOND) == 0;
 	for (int i = 0; i < CONNECTIONS; i++) {
 		good = good && holds(&connections[i]);

@@ -17,7 +17,7 @@
 #include "store.h"
 
 enum { SHARDS = 8, WINDOW_MS = 60 * 1000, LEASE_MS = 1500, TICK_MS = 50 };
-enum { CHUNK = 256, CANARY_MS = 5, PAUSE_MS = 10 };
+enum { CHUNK = 256, PAUSE_MS = 10 };
 
 static int64_t setting(const char *name, int64_t otherwise)
 {
@@ -178,31 +178,6 @@ static int client_left(void)
 	return 0;
 }
 
-static volatile sig_atomic_t ended;
-
-static void end(int signal_number)
-{
-	(void)signal_number;
-	ended = 1;
-}
-
-/* Prints the longest time in which it could not write: what the machine adds to lateness. */
-static int client_canary(void)
-{
-	int64_t last_us = now_us(), longest_us = 0;
-	signal(SIGTERM, end);
-	while (!ended) {
-		if (store_touch() == 0) {
-			int64_t at_us = now_us();
-			longest_us = at_us - last_us > longest_us ? at_us - last_us : longest_us;
-			last_us = at_us;
-		}
-		sleep_ms(CANARY_MS);
-	}
-	printf("%" PRId64 "\n", longest_us / 1000);
-	return 0;
-}
-
 /* ------------------------------------------------------------------------ main */
 
 static int usage(FILE *to)
@@ -215,8 +190,6 @@ static int usage(FILE *to)
 	      "and deadlines\n"
 	      "  cancel SOCKET ID                            takes back a job that does not run\n"
 	      "  left SOCKET                                 prints how many jobs wait or run\n"
-	      "  canary SOCKET                               prints the longest time without an "
-	      "answer\n"
 	      "\n"
 	      "Environment: LEASE_MS (1500), TICK_MS (50).\n",
 	      to);
@@ -234,9 +207,7 @@ static int dispatch(int argc, char **argv)
 				     argc > 6 ? argv[6] : "hello");
 	if (strcmp(what, "cancel") == 0 && argc == 4)
 		return client_cancel(argv[3]);
-	if (strcmp(what, "left") == 0)
-		return client_left();
-	return strcmp(what, "canary") == 0 ? client_canary() : usage(stderr);
+	return strcmp(what, "left") == 0 ? client_left() : usage(stderr);
 }
 
 int main(int argc, char **argv)

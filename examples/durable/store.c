@@ -105,12 +105,6 @@ int store_cancel(const char *id)
 	return (int)run(SCRIPT_CANCEL, 2, arguments);
 }
 
-int store_touch(void)
-{
-	int64_t r = command("INCR durable:touched");
-	return r < 0 ? (int)r : 0;
-}
-
 int64_t store_now_ms(void)
 {
 	redisReply *reply;

@@ -105,9 +105,6 @@ int store_take(const struct attempt *attempt, char *payload, int64_t *early_ms);
 /* The job has run. */
 int store_acknowledge(const struct attempt *attempt);
 
-/* Writes something. */
-int store_touch(void);
-
 /* Redis's time. */
 int64_t store_now_ms(void);
 

@@ -4,22 +4,9 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "examples/server/loop.h"
 #include "tickwheel/layers.h"
-
-static uint64_t resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-	if (f != NULL) {
-		if (fscanf(f, "%*u %lu", &pages) != 1)
-			pages = 0;
-		fclose(f);
-	}
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 bool report(const struct server *server, FILE *out)
 {
@@ -42,9 +29,8 @@ bool report(const struct server *server, FILE *out)
 		s.wakeups);
 	fprintf(out,
 		"lateness_p50_ns %" PRIu64 "\nlateness_p99_ns %" PRIu64 "\nlateness_max_ns %" PRIu64
-		"\ntimer_bytes %" PRIu64 "\nresident_bytes %" PRIu64 "\n",
-		s.lateness.p50_ns, s.lateness.p99_ns, s.lateness.max_ns, s.memory_bytes,
-		resident_bytes());
+		"\ntimer_bytes %" PRIu64 "\n",
+		s.lateness.p50_ns, s.lateness.p99_ns, s.lateness.max_ns, s.memory_bytes);
 	return true;
 }
 

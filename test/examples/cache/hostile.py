@@ -39,9 +39,9 @@ def info(name):
 
 def within_seconds(seconds, condition, what):
     until = time.monotonic() + seconds
-    while not condition() and time.monotonic() < until:
+    while not (holds := condition()) and time.monotonic() < until:
         time.sleep(0.05)
-    expect(condition(), what)
+    expect(holds, what)
 
 
 def expect_service():
