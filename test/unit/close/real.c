@@ -1,9 +1,8 @@
 /*
- * Closing on the real clock: what is pending is waited for, run or dropped, beside schedules and
- * other closes too.
+ * Closing on the real clock: what is pending is waited for, run or dropped. Beside schedules and
+ * other closes: test/stress/close.c.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "test/support/shot.h"
 
@@ -68,69 +67,6 @@ Test(close_real, that_runs_runs_all_in_the_pool)
 		expect_eq(shots[i].early, 0); /* shoot() sees that it is closing */
 	}
 	close_service(service);
-}
-
-/* ------------------------------------------------------------ close beside schedule */
-
-struct racer {
-	struct probe *probes;
-	tw_service *service;
-	int accepted;
-	int last_answer;
-};
-
-static void *schedule_until_closed(void *arg)
-{
-	struct racer *racer = arg;
-	while (racer->last_answer == 0 && racer->accepted < 20000) {
-		struct probe *probe = &racer->probes[racer->accepted];
-		struct tw_task task = {
-		    .size = sizeof(task),
-		    .fn = count_run,
-		    .arg = probe,
-		    .when_ns = (uint64_t)(racer->accepted % 5) * MS,
-		    .release = probe_release,
-		};
-		racer->last_answer = tw_schedule_task(racer->service, &task, &probe->timer);
-		racer->accepted += racer->last_answer == 0;
-	}
-	return NULL;
-}
-
-static void race_close(enum tw_close_mode mode, int delay_turns)
-{
-	enum { RACERS = 3 };
-	tw_service *service = open_service(2);
-	struct racer racers[RACERS];
-	pthread_t threads[RACERS];
-	for (int i = 0; i < RACERS; i++) {
-		racers[i] = (struct racer){.probes = calloc(20001, sizeof(struct probe)),
-					   .service = service};
-		expect_eq(pthread_create(&threads[i], NULL, schedule_until_closed, &racers[i]), 0);
-	}
-	for (int i = 0; i < delay_turns; i++)
-		sched_yield();
-	expect_eq(tw_service_close(service, mode, TW_FOREVER), 0);
-	uint64_t accepted = 0;
-	for (int i = 0; i < RACERS; i++) {
-		pthread_join(threads[i], NULL);
-		cr_assert(racers[i].last_answer == 0 || racers[i].last_answer == -ESHUTDOWN);
-		accepted += (uint64_t)racers[i].accepted;
-		for (int j = 0; j < racers[i].accepted; j++)
-			expect_eq(racers[i].probes[j].releases, 1);
-		expect_eq(racers[i].probes[racers[i].accepted].releases, 0);
-	}
-	expect_eq(stats_of(service).scheduled, accepted);
-	expect_eq(stats_of(service).pending, 0);
-	close_service(service);
-	for (int i = 0; i < RACERS; i++)
-		free(racers[i].probes);
-}
-
-Test(close_real, beside_a_schedule_takes_it_over_or_refuses_it)
-{
-	for (int round = 0; round < 30; round++)
-		race_close((enum tw_close_mode)(round % 3), round * 20);
 }
 
 /*

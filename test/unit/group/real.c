@@ -1,6 +1,6 @@
 /*
- * Groups on real time and threads: cancelled also while the service sleeps, by several threads, and
- * beside a close; and waited for while members run.
+ * Groups on real time and threads: waited for while members run. Several threads that cancel one
+ * group, also beside a close: test/stress/groups.c.
  */
 #include <errno.h>
 #include <sched.h>
@@ -68,115 +68,6 @@ static tw_group make_group(tw_service *service)
 	expect_eq(tw_group_create(&group, service), 0);
 	return group;
 }
-
-/* ------------------------------------------------------------ several threads */
-
-enum { CANCELERS = 3, MEMBERS = 300, ROUNDS = 200 };
-
-struct shared_group {
-	tw_service *service;
-	tw_group group;
-	pthread_barrier_t start;
-	int (*end)(struct shared_group *shared);
-	int answer;
-};
-
-static atomic_int runs_of, releases_of;
-
-static void count_run(void *arg)
-{
-	(void)arg;
-	atomic_fetch_add(&runs_of, 1);
-}
-
-static void count_release(void *arg, enum tw_fate fate)
-{
-	(void)arg;
-	(void)fate;
-	atomic_fetch_add(&releases_of, 1);
-}
-
-static void *cancel_many_times(void *arg)
-{
-	struct shared_group *shared = arg;
-	for (int round = 0; round < ROUNDS; round++) {
-		pthread_barrier_wait(&shared->start);
-		int r = shared->end(shared);
-		if (r && r != -ENOENT && r != TW_RUNNING)
-			shared->answer = r;
-		pthread_barrier_wait(&shared->start);
-	}
-	return NULL;
-}
-
-/* Some members run, some are due, some are far. Each has one end. */
-static void end_by_many(int (*end)(struct shared_group *shared))
-{
-	struct shared_group shared = {.service = open_service(2), .end = end};
-	pthread_t threads[CANCELERS];
-	pthread_barrier_init(&shared.start, NULL, CANCELERS + 1);
-	for (int i = 0; i < CANCELERS; i++)
-		expect_eq(pthread_create(&threads[i], NULL, cancel_many_times, &shared), 0);
-	for (int round = 0; round < ROUNDS; round++) {
-		shared.group = make_group(shared.service);
-		atomic_store(&runs_of, 0);
-		atomic_store(&releases_of, 0);
-		struct tw_task task = {.size = sizeof(task),
-				       .fn = count_run,
-				       .release = count_release,
-				       .group = shared.group};
-		for (uint64_t i = 0; i < MEMBERS; i++) {
-			task.when_ns = i % 3 ? HOUR : i * 10000;
-			cr_assert(tw_schedule_task(shared.service, &task, NULL) == 0);
-		}
-		pthread_barrier_wait(&shared.start);
-		int r = tw_group_cancel_wait(shared.service, shared.group, TW_FOREVER);
-		bool settled = atomic_load(&releases_of) == MEMBERS;
-		pthread_barrier_wait(&shared.start);
-		if (r == TW_CANCELLED)
-			expect_eq(settled, true);
-		else
-			expect_eq(r, -ENOENT);
-		(void)tw_group_destroy(shared.service, shared.group);
-		while (atomic_load(&releases_of) < MEMBERS) /* of what ran */
-			sched_yield();
-		expect_le(atomic_load(&runs_of), MEMBERS / 3 + 1);
-	}
-	for (int i = 0; i < CANCELERS; i++)
-		pthread_join(threads[i], NULL);
-	expect_eq(shared.answer, 0);
-	expect_eq(atomic_load(&releases_of), MEMBERS);
-	pthread_barrier_destroy(&shared.start);
-	close_service(shared.service);
-}
-
-static int cancel_shared(struct shared_group *shared)
-{
-	return tw_group_cancel(shared->service, shared->group);
-}
-
-static int wait_for_shared(struct shared_group *shared)
-{
-	return tw_group_cancel_wait(shared->service, shared->group, 10000);
-}
-
-static int destroy_shared(struct shared_group *shared)
-{
-	return tw_group_destroy(shared->service, shared->group);
-}
-
-Test(group_real, may_be_cancelled_by_several_threads)
-{
-	end_by_many(cancel_shared);
-	end_by_many(wait_for_shared);
-}
-
-Test(group_real, may_be_cancelled_while_others_destroy_it)
-{
-	end_by_many(destroy_shared);
-}
-
-/* ------------------------------------------------------------ waiting */
 
 static void *wait_for_group(void *arg)
 {
