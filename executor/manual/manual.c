@@ -1,15 +1,10 @@
 /*
  * The manual executor: a ring of hand-overs behind a mutex, each with the tickets that are left of
- * it. Runs are claimed one at a time. The mutex is released around each run, so a slow one holds up
- * no other thread that pumps.
+ * it. The mutex is released around each run, so a slow one holds up no other thread that pumps.
  *
- * A mutex will do: one hand-over costs one lock for dozens of runs, and a thread that pumps runs
- * callbacks between two locks.
- *
- * The descriptor's counter is 1 if and only if runs wait. Hence the lock for writes and reads,
- * which come only when the queue stops being empty or becomes empty. No wake-up is lost: if the
- * descriptor is not readable the queue is empty, and the next hand-over makes it readable. A write
- * after the unlock could come when the last run has ended the queue, to a closed descriptor.
+ * The descriptor's counter is 1 if and only if runs wait. It is written and read under the lock,
+ * when the queue stops being empty or becomes empty. After the unlock the last run may have ended
+ * the queue.
  */
 #include <errno.h>
 #include <limits.h>

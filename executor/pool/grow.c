@@ -18,17 +18,14 @@
  *    all inside short runs for a moment in each tick: else it would be woken in each tick.
  *
  * A worker that has been idle for 10 s while there are more than the permanent ones ends (queue.c).
- * Its thread is joined when the slot gets another worker, or when the pool ends. Until then the
- * system has the memory of its stack back, except with musl and where memory is locked.
+ * Its thread is joined when the slot gets another worker, or when the pool ends.
  *
- * A submitter only sets a bit, and wakes the starter if the bit was not set. Only the starter
- * creates threads and allocates memory.
+ * A submitter only wakes the starter, which alone creates threads and allocates memory.
  *
  * Pairing table
  *   GROW1  runs_last: store relaxed (the starter) -> load relaxed (a worker that runs many things
- *       in a row, before each). No data follows: a worker that sees it late looks at the time one
- *       thing later. Without it a run waits until the worker has run its 64 things, however long
- *       each takes.
+ *       in a row, before each). No data follows. Without it a run waits until the worker has run
+ *       its 64 things.
  */
 #include "executor/pool/parts.h"
 

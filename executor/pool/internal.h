@@ -25,9 +25,8 @@ tw_pool *tw__pool_of(tw_executor *executor);
 TW_PRIVATE unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
- * A hint for work that runs many things in a row: not 0 while a thread of the executor is missed
- * elsewhere, so the work looks at the time. NULL: it is no pool that may grow, and the work always
- * looks.
+ * For work that runs many things in a row: it looks at the time while this is not 0 (grow.c), or
+ * if this is NULL: the executor is no pool that may grow.
  */
 TW_PRIVATE const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor);
 

@@ -1,17 +1,10 @@
 /*
  * The pool: one queue, and threads that take from it.
- *   ring.h    the queue as a ring, without a lock
- *   pool.c    birth, submit
- *   queue.c   pushing, taking, waking, sleeping
- *   worker.c  the threads: how they run what they have taken
- *   grow.c    the starter thread, which starts workers while others block
- *   close.c   the end
- *   stats.c   counters
  *
  * Items. The queue is first in, first out: batches of timers, work of the layers above
- * (wheel/run/work.h), and plain tasks. At most `queue` items are in the ring when a task comes; a
- * task beyond that is refused, or waits. The ring has more cells than that, for batches and work.
- * One that finds no cell is refused: its service offers it again in its next tick.
+ * (wheel/run/work.h), and plain tasks. A task finds room while fewer than `queue` of them all wait;
+ * else it is refused, or waits. The ring has more cells than that, for batches and work. One that
+ * finds no cell is refused: its service offers it again in its next tick.
  *
  * A batch holds many runs. The worker that takes it begins with the first one, and shows the others
  * in its word `open`: the batch, and how many of its runs are left to claim. It claims them one by
@@ -112,7 +105,7 @@ struct tw__taken {
 	struct tw__pool_task task;
 };
 
-/* Spans of time that tests change before they create a pool. */
+/* Tests change them before they create a pool. */
 struct tw__pool_times {
 	uint64_t look_ns;    /* between two looks of the starter */
 	uint64_t blocked_ns; /* a run that lasts longer blocks, whatever the other workers do */
@@ -121,7 +114,7 @@ struct tw__pool_times {
 
 extern struct tw__pool_times tw__pool_times;
 
-/* One thread, which sleeps while no run waits for a busy pool. Its own, except what is atomic. */
+/* The starter's own, except what is atomic. */
 struct tw__starter {
 	_Atomic uint32_t armed; /* 1: it is to look; a futex, written under the lock */
 	/* its last look found a worker inside the same run as the look before */
@@ -243,8 +236,8 @@ void tw__starter_stop(tw_pool *pool);
 /* ----------------------------------------------------------------- close.c */
 
 /*
- * Ends the threads, and waits for them. The starter ends first: while runs wait behind blocked
- * workers it is still needed, and then no thread is started any more.
+ * Ends the threads, and waits for them. The starter ends first, when no run waits behind blocked
+ * workers any more.
  */
 void tw__pool_stop(tw_pool *pool);
 

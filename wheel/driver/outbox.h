@@ -1,33 +1,26 @@
 /*
- * Outboxes: due runs on their way to an executor.
+ * Outboxes: due runs on their way to an executor. The driver alone uses them.
  *
- * Each executor that has runs waiting, or batches that it has not finished, has an outbox. The
- * service's own executor has the first one. An executor that timers name gets one when its first
- * run comes due, and may lose it when nothing waits and all its batches are back. Outboxes with
- * waiting runs take turns. The driver alone uses them.
+ * The service's own executor has the first outbox. An executor that timers name gets one when its
+ * first run comes due, and may lose it when nothing waits and all its batches are back. An outbox
+ * is a list of chunks. New runs go to its end; the driver submits from its front (G6). Outboxes
+ * with waiting runs take turns.
  *
- * Order. An outbox is a list of chunks. New runs go to its end; the driver submits from its front.
- * So each executor gets its runs in order (G6).
- *
- * Refusal. An executor that refuses is not asked again in the same poll. Its runs stay in its own
+ * Refusal. An executor that refuses is not asked again in the same poll. Its runs wait in its own
  * outbox and hold up nobody else.
  *
- * Quota. A batch keeps its chunk until all its runs are finished. An executor that takes batches
- * and runs none would collect chunks without limit, since each batch may hold one timer that is
- * cancelled later. So the chunks that are out are limited for all executors together
- * (`submit_limit`), and an executor may hold at most as many as are still left for the others (as
- * the buffers of a shared-memory switch: A. Choudhury, E. Hahne, "Dynamic queue length thresholds",
- * 1998). The first executor that hangs takes at most a half, the second at most a third. An
- * executor that holds none may always take one batch. Beyond its quota an executor's runs wait in
- * its outbox like refused ones.
+ * Quota. A batch keeps its chunk until all its runs are finished, and each may hold one timer that
+ * is cancelled later. So the chunks that are out are limited (`submit_limit`), and an executor may
+ * hold at most as many as are left for the others (A. Choudhury, E. Hahne, "Dynamic queue length
+ * thresholds", 1998): the first executor that hangs takes at most a half, the second at most a
+ * third. An executor that holds none may always take one batch.
  *
- * Compaction. Entries of timers that have ended are removed from waiting chunks, a few chunks in a
- * poll, and chunks that fit into one are merged. So the runs that wait need no more chunks than the
- * timers that live, however often they are cancelled and replaced.
+ * Compaction. Entries of ended timers leave waiting chunks, a few chunks in a poll, and chunks that
+ * fit into one are merged. So waiting runs need no more chunks than the timers that live.
  *
  * Limit: about TW__OUTBOXES executors at the same time. The hash of an executor gives the place
  * where the search for its outbox begins. If that one and its neighbors are in use, the runs stay
- * in the wheel and are looked at again in the next tick.
+ * in the wheel until the next tick.
  */
 #ifndef TW_WHEEL_OUTBOX_H
 #define TW_WHEEL_OUTBOX_H
