@@ -84,7 +84,7 @@ static void threads_after_fork_in_child(void)
 static void threads_unload(void)
 {
 	pthread_mutex_lock(&tw__registry);
-	bool free_all = !tw_load_acquire(&holds) && !tw__fork_generation();
+	bool free_all = !tw_load_acquire(&holds) && !tw__fork_generation(false);
 	unloaded = pthread_key_delete(exit_key) == 0;
 	struct tw__run_record *record = free_all ? tw_load_relaxed(&tw__run_records) : NULL;
 	for (struct tw__run_record *next; record; record = next) {

@@ -91,7 +91,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 			return -EBUSY;
 		actions_free(object);
 		if (base.service)
-			tw__base_let_go(&base);
+			tw__base_leave(&base, TW__BASE_OVER);
 		return 0;
 	}
 	tw__actions_lock(scheduler);

@@ -117,20 +117,23 @@ bool tw__item_next(struct tw__item *item, bool *now)
 
 void tw__item_call_with_options(struct tw__item *item)
 {
-	struct tw__run run = {.outer = tw__current_run};
-	if (item->period_ns) { /* tw_current tells the run what the series has missed */
+	struct tw__run run = {0}, *frame = &run;
+	bool series = item->period_ns != 0;
+	if (series) { /* tw_current tells the run what the series has missed */
 		series_begins(item);
 		run.overruns = item->overruns;
 		item->overruns = 0;
-		tw__current_run = &run;
 	}
-	struct tw__run_record *shown = tw__user_begin(tw__object_service(tw__item_owner(item)),
-						      item->fn, item->arg, item->name, 0);
+	struct tw__run_record *shown =
+	    tw__layer_begin(tw__object_service(tw__item_owner(item)), item->fn, item->arg,
+			    item->name, series ? &frame : NULL);
+	run.outer = series ? frame : NULL;
 	void *former = tw__context_enter(item->context);
 	item->fn(item->arg);
 	tw__context_leave(former);
 	tw__user_end(shown);
-	tw__current_run = run.outer;
+	if (series)
+		tw__layer_begin(NULL, NULL, NULL, NULL, &frame);
 }
 
 static void call_release(struct tw__item *item, enum tw_fate fate)

@@ -183,8 +183,8 @@ static inline void tw__item_call(struct tw__item *item, struct tw__inside *runne
 	if (tw_unlikely(item->node.flags & TW__ITEM_OPTIONS)) {
 		tw__item_call_with_options(item);
 	} else {
-		struct tw__run_record *shown = tw__user_begin(
-		    tw__object_service(tw__item_owner(item)), item->fn, item->arg, NULL, 0);
+		struct tw__run_record *shown = tw__layer_begin(
+		    tw__object_service(tw__item_owner(item)), item->fn, item->arg, NULL, NULL);
 		void *former = tw__context_enter(NULL);
 		item->fn(item->arg);
 		tw__context_leave(former);

@@ -24,12 +24,11 @@ bool tw__inside_object(const struct tw__object *object, const void *item)
 static int pass_on(const tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_executor *executor = tw__batch_service(batch)->executor;
+	tw__batch_end_all(batch);
 	if (executor == tw_executor_inline() || executor == self) {
-		while (n-- > 0)
-			tw__batch_end_one(batch);
+		tw__batch_use_up(batch, (unsigned)n);
 		return 0;
 	}
-	tw__batch_end_all(batch);
 	return executor->ops->submit(executor, batch, n);
 }
 
@@ -65,7 +64,7 @@ int tw__object_init(struct tw__object *object, tw_service *service, tw_executor 
 		return r;
 	r = service ? tw__living_need(service) : 0;
 	if (r) {
-		tw__base_let_go(&base);
+		tw__base_leave(&base, TW__BASE_OVER);
 		return r;
 	}
 	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
@@ -75,8 +74,8 @@ int tw__object_init(struct tw__object *object, tw_service *service, tw_executor 
 		below->users++;
 		tw__object_unlock(below);
 	}
-	*object =
-	    (struct tw__object){.executor = base.executor, .users = 1, .listed = {.kind = kind}};
+	*object = (struct tw__object){
+	    .executor = base.executor, .users = 1, .pooled = base.pooled, .listed = {.kind = kind}};
 	tw__work_init(&object->work, service, base.executor, run);
 	if (service && kind->name)
 		tw__living_join(tw__living_of(service), &object->listed);
@@ -105,7 +104,8 @@ void tw__object_free(struct tw__object *object)
 		tw__object_drop(below, 1);
 	}
 	if (base.service)
-		tw__base_let_go(&base); /* last: the service may be closed from here on */
+		tw__base_leave(&base,
+			       TW__BASE_OVER); /* last: the service may be closed from here on */
 }
 
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)
@@ -152,13 +152,13 @@ void tw__object_destroy(struct tw__object *object)
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	struct tw__base base = tw__object_base(object);
 	object->listed.name = NULL; /* it need not be there any longer */
-	bool may_wait = base.service && tw__base_may_wait(&base) && !tw__innermost_inside &&
-			!(object->later && !base.service->threaded);
+	bool may_wait = base.service && tw__base_leave(&base, TW__BASE_MAY_WAIT) &&
+			!tw__innermost_inside && !(object->later && !base.service->threaded);
 	while (may_wait && object_is_used(object))
 		tw__object_await(object, UINT64_MAX);
 	if (base.service && (object->users > 1 || object_is_used(object))) {
 		tw__base_leave_work(&base, &object->work);
-		tw__base_leave(&base);
+		tw__base_leave(&base, TW__BASE_LEFT);
 		object->left = true;
 	}
 	tw__object_drop(object, 1);
@@ -170,7 +170,7 @@ bool tw__object_destroy_forked(struct tw__object *object)
 	if (!tw__forked(base.service))
 		return false;
 	object->listed.kind->free(object);
-	tw__base_let_go(&base);
+	tw__base_leave(&base, TW__BASE_OVER);
 	return true;
 }
 

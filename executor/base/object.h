@@ -62,9 +62,10 @@ struct tw__object {
 	uint32_t uppers;     /* users that have the object as their executor */
 	uint32_t releasing;  /* releases under way, on any thread */
 	_Atomic bool closed; /* as CLOSED; the runner reads it without the lock */
-	bool left;           /* destroyed, and not freed yet: its base knows */
-	bool later;          /* its work is with the driver, until the next tick */
-	bool exposed;        /* was handed out as an executor: it is freed with the service */
+	bool left : 1;       /* destroyed, and not freed yet: its base knows */
+	bool later : 1;      /* its work is with the driver, until the next tick */
+	bool exposed : 1;    /* was handed out as an executor: it is freed with the service */
+	bool pooled : 1;     /* constant: its executor is a pool */
 	uint32_t delays;     /* items in `delayed` */
 	tw__link coming;     /* taken from the word, the newest first */
 	tw__link arrived;    /* the same, the oldest first */
@@ -102,6 +103,7 @@ static inline struct tw__base tw__object_base(struct tw__object *object)
 {
 	return (struct tw__base){.service = tw__object_service(object),
 				 .executor = object->executor,
+				 .pooled = object->pooled,
 				 .left = object->left};
 }
 
@@ -265,6 +267,14 @@ static inline bool tw__object_rest(struct tw__object *object)
  */
 extern const struct tw_executor_ops tw__object_ops;
 
+/* Uses up n tickets of a batch. The batch is gone after its last one. */
+static inline void tw__batch_use_up(tw_batch *batch, unsigned n)
+{
+	while (n-- > 0)
+		if (tw_run_one(batch) < 0)
+			tw_run_return(batch);
+}
+
 /* Tells whether the executor is an object's that is closed. */
 bool tw__executor_is_closed(tw_executor *executor);
 
@@ -296,17 +306,6 @@ bool tw__object_undelay(struct tw__object *object, tw_timer timer);
 /* --------------------------------------------------- around a user's function */
 
 /* The layers' form of the core's inline functions of these names. */
-static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn, void *arg,
-						    const char *name, uint64_t since_ns)
-{
-	return tw__layer_begin(owner, fn, arg, name, since_ns);
-}
-
-static inline void tw__user_end(struct tw__run_record *record)
-{
-	tw__layer_end(record);
-}
-
 static inline void *tw__context_capture(void)
 {
 	return tw_context_get();
@@ -351,7 +350,7 @@ static inline void tw__inside_begin(struct tw__inside *inside, struct tw__object
 	inside->releasing = false;
 	inside->outer = tw__innermost_inside;
 	tw__innermost_inside = inside;
-	inside->shown = tw__user_begin(tw__object_service(object), fn, arg, name, 0);
+	inside->shown = tw__layer_begin(tw__object_service(object), fn, arg, name, NULL);
 	inside->former = tw__context_enter(context);
 }
 

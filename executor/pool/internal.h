@@ -19,16 +19,21 @@ bool tw__pool_is_worker(const tw_pool *pool);
 tw_pool *tw__pool_of(tw_executor *executor);
 
 /*
- * How many blocking runs the executor can hold at a time: the maximum of a pool; 0 (unknown) if it
- * is none.
+ * What layers ask of an executor. *capacity, unless NULL: how many blocking runs it can hold at a
+ * time: the maximum of a pool; 0 (unknown) if it is none.
+ *
+ * Returns a hint for work that runs many things in a row: not 0 while a thread of the executor is
+ * missed elsewhere, so the work looks at the time. NULL: it is no pool that may grow, and the work
+ * always looks.
  */
-TW_PRIVATE unsigned tw__executor_capacity(tw_executor *executor);
+TW_PRIVATE const _Atomic uint32_t *tw__executor_limits(tw_executor *executor, unsigned *capacity);
 
-/*
- * For work that runs many things in a row: it looks at the time while this is not 0 (grow.c), or
- * if this is NULL: the executor is no pool that may grow.
- */
-TW_PRIVATE const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor);
+static inline unsigned tw__executor_capacity(tw_executor *executor)
+{
+	unsigned capacity;
+	(void)tw__executor_limits(executor, &capacity);
+	return capacity;
+}
 
 /*
  * A service, or a layer, begins to use the pool, which refuses to close until all have left.

@@ -104,15 +104,11 @@ tw_pool *tw__pool_of(tw_executor *executor)
 	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
 }
 
-unsigned tw__executor_capacity(tw_executor *executor)
+const _Atomic uint32_t *tw__executor_limits(tw_executor *executor, unsigned *capacity)
 {
 	tw_pool *pool = tw__pool_of(executor);
-	return pool ? pool->max_workers : 0;
-}
-
-const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor)
-{
-	tw_pool *pool = tw__pool_of(executor);
+	if (capacity)
+		*capacity = pool ? pool->max_workers : 0;
 	bool may_grow = pool && pool->max_workers > pool->permanent;
 	return may_grow ? &pool->starter.runs_last : NULL; /* GROW1 */
 }

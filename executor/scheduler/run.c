@@ -54,7 +54,6 @@ void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n)
 		struct tw__inside inside;
 		scheduler->object.releasing++;
 		tw__object_unlock(object);
-		tw__user_hide_callback(tw__object_service(object)); /* a task's timer */
 		tw__inside_begin(&inside, object, NULL, TW__NAMED_BY(config->wanted),
 				 config->wanted_arg, NULL, NULL);
 		config->wanted(config->wanted_arg);

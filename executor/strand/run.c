@@ -107,8 +107,8 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 	tw__object_unlock(&strand->object);
 	int r = 0;
 	if (!runs)
-		tw__batch_end_one(batch);
-	else if ((r = tw_run_one(batch)) == -ENOMEM)
+		tw__batch_end_all(batch);
+	if ((r = tw_run_one(batch)) == -ENOMEM)
 		tw_run_return(batch);
 	tw__object_lock(&strand->object);
 	strand->running = false;
@@ -131,7 +131,7 @@ static void slice_begin(tw_strand *strand, struct turn *turn)
 	if (tw_likely(turn->begun_ns) ||
 	    !(strand->line.first || tw__object_has_mail(&strand->object)))
 		return;
-	turn->shortage = tw__executor_shortage(strand->object.executor);
+	turn->shortage = tw__executor_limits(strand->object.executor, NULL);
 	turn->begun_ns = tw_service_now(tw__object_service(&strand->object));
 }
 

@@ -192,8 +192,8 @@ static void end_batch(tw_strand *strand, tw_batch *batch)
 	uint32_t tickets = strand->head_left ? strand->head_left : tw__batch_tickets(batch);
 	strand->head_left = 0;
 	tw__object_unlock(&strand->object);
-	while (tickets-- > 0)
-		tw__batch_end_one(batch);
+	tw__batch_end_all(batch);
+	tw__batch_use_up(batch, tickets);
 	tw__object_lock(&strand->object);
 }
 

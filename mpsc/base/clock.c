@@ -59,7 +59,7 @@ int tw_clock_set_default(tw_clock *clock)
 	int r = tw__clock_check(clock);
 	if (r)
 		return r;
-	if (tw_load_relaxed(&fixed_in) == tw__fork_generation() + 1)
+	if (tw_load_relaxed(&fixed_in) == tw__fork_generation(false) + 1)
 		return -EBUSY;
 	tw_store_release(&default_clock, clock);
 	return 0;
@@ -73,5 +73,5 @@ tw_clock *tw__clock_default(void)
 
 void tw__clock_default_fix(void)
 {
-	tw_store_relaxed(&fixed_in, tw__fork_generation() + 1);
+	tw_store_relaxed(&fixed_in, tw__fork_generation(false) + 1);
 }

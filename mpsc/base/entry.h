@@ -19,14 +19,13 @@ struct tw__origin {
 /* Set when the object is made. False: out of memory. */
 static inline bool tw__origin_init(struct tw__origin *origin)
 {
-	bool watched = tw__process_watch();
-	origin->generation = tw__fork_generation();
-	return watched;
+	origin->generation = tw__fork_generation(true);
+	return origin->generation != UINT32_MAX;
 }
 
 static inline bool tw__origin_inherited(const struct tw__origin *origin)
 {
-	return tw_unlikely(origin->generation != tw__fork_generation());
+	return tw_unlikely(origin->generation != tw__fork_generation(false));
 }
 
 /*

@@ -19,13 +19,11 @@ static void process_watch(void)
 	watching = pthread_atfork(NULL, NULL, process_after_fork_in_child) == 0;
 }
 
-bool tw__process_watch(void)
+uint32_t tw__fork_generation(bool watch)
 {
-	pthread_once(&process_once, process_watch);
-	return watching;
-}
-
-uint32_t tw__fork_generation(void)
-{
+	if (watch)
+		pthread_once(&process_once, process_watch);
+	if (tw_unlikely(watch && !watching))
+		return UINT32_MAX;
 	return tw_load_relaxed(&generation); /* changes only while the process has one thread */
 }

@@ -21,13 +21,10 @@
 /* The one process-wide lock: threads' records and their ties to queues (mpsc/queue.h). */
 extern pthread_mutex_t tw__registry;
 
-/* Sees to it that the handler is there. Any thread, any number of times. False: out of memory. */
-TW_PRIVATE bool tw__process_watch(void);
-
 /*
- * How many forks lie between this process and the one that loaded the library, if process_watch had
- * been called before each.
+ * How many forks lie between this process and the one that loaded the library, since the first call
+ * with `watch`, which sees to it that they are counted. UINT32_MAX: it could not, out of memory.
  */
-TW_PRIVATE uint32_t tw__fork_generation(void);
+TW_PRIVATE uint32_t tw__fork_generation(bool watch);
 
 #endif

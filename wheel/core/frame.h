@@ -30,7 +30,7 @@ struct tw__run {
 	bool rearm_if_earlier; /* a series keeps its next instant if that is not later */
 };
 
-TW_PRIVATE extern _Thread_local struct tw__run *tw__current_run;
+extern _Thread_local struct tw__run *tw__current_run;
 
 /* Whether this thread is inside a callback or release of the service. */
 bool tw__inside(const tw_service *service);

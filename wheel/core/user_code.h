@@ -29,6 +29,8 @@
 /* In since_ns of a run without a date: the rest is the record's word before the run. */
 #define TW__USER_UNDATED (UINT64_C(1) << 63)
 
+struct tw__run;
+
 /* Any function as the name of what runs. It is not called by this type. */
 #define TW__NAMED_BY(function) ((tw_fn *)(void (*)(void))(function))
 
@@ -63,15 +65,11 @@ static inline void tw__user_end(struct tw__run_record *record)
 		tw_store_release(&record->word, tw_load_relaxed(&record->word) + 1); /* USER1 */
 }
 
-/* The same two for the layers, which do not know the record (executor/pool/layer.h). */
-TW_PRIVATE struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg,
-						  const char *name, uint64_t since_ns);
-TW_PRIVATE void tw__layer_end(struct tw__run_record *record);
-
 /*
- * The callback that this thread is in, if it is one of the service's, is not shown any more. It is
- * the library's own, and calls a user's function.
+ * The same for the layers, which end with tw__user_end. frame: NULL; or the frame that becomes the
+ * thread's current one, which is exchanged for the former. owner NULL: nothing else happens.
  */
-TW_PRIVATE void tw__user_hide_callback(const tw_service *service);
+TW_PRIVATE struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg,
+						  const char *name, struct tw__run **frame);
 
 #endif

@@ -50,14 +50,6 @@ void tw__batch_prefer(tw_batch *batch, unsigned nth)
 	left[0] = chosen;
 }
 
-void tw__batch_end_all(tw_batch *batch)
-{
-	/* taken off by the next submit, or retract */
-	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
-	/* RUN1: nobody has it yet; claims see the mark */
-	tw_store_release(tw__batch_word(batch, HOLDER_NEXT), 0);
-}
-
 static void batch_return(tw_service *service, struct tw__chunk *chunk)
 {
 	struct tw__chunk *first = tw_load_relaxed(&service->submitted->returned);

@@ -81,8 +81,14 @@ static inline unsigned tw__batch_left(tw_batch *batch)
 	       (unsigned)tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)); /* RUN1 */
 }
 
-/* Each entry that is claimed from now on ends its timer as cancelled. None was claimed yet. */
-TW_PRIVATE void tw__batch_end_all(tw_batch *batch);
+/*
+ * Each entry that is claimed from now on ends its timer as cancelled. The caller has all tickets
+ * that are left. The next submit, or retract, takes the mark off.
+ */
+static inline void tw__batch_end_all(tw_batch *batch)
+{
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
+}
 
 /* n claimed entries are finished with; the batch may be gone afterwards. */
 void tw__batch_finish(tw_batch *batch, unsigned n);

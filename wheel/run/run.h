@@ -30,9 +30,6 @@ TW_PRIVATE int tw__run_nth(tw_batch *batch, unsigned nth);
 /* tw_run_one of a ticket that is sound, on a thread that is not cancelled meanwhile. */
 int tw__run_one(tw_batch *batch);
 
-/* Uses up a ticket as they do, and ends the timer as cancelled, release included. */
-TW_PRIVATE void tw__batch_end_one(tw_batch *batch);
-
 /* Runs entries of a chunk that was not submitted, on the driver. How many callbacks ran. */
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
 		      bool forced, size_t budget, uint64_t now_ns);

@@ -11,7 +11,7 @@ static void work_defer(struct tw__works *works, struct tw__work *work)
 }
 
 /* What the driver runs here again and again would keep it from sleeping on the stack. */
-void tw__work_submit_later(struct tw__work *work)
+static void bring_later(struct tw__work *work)
 {
 	/* first: once pushed it may be run, and gone */
 	tw_service *service = tw__work_service(work);
@@ -35,19 +35,18 @@ static int work_hand_over(struct tw__work *work, tw_executor *executor, bool run
 	return r;
 }
 
-int tw__work_try_submit(struct tw__work *work)
+int tw__work_bring(struct tw__work *work, enum tw__work_way way)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
-	if (executor != &tw__inline_executor)
-		return work_hand_over(work, executor, true);
-	tw__work_push_and_ring(tw__work_service(work), work);
+	if (way != TW__WORK_LATER && executor == &tw__inline_executor) {
+		tw__work_push_and_ring(tw__work_service(work), work);
+		return 0;
+	}
+	int r = way == TW__WORK_LATER ? -EAGAIN : work_hand_over(work, executor, true);
+	if (tw_likely(r >= 0) || way == TW__WORK_TRY)
+		return r;
+	bring_later(work);
 	return 0;
-}
-
-void tw__work_submit(struct tw__work *work)
-{
-	if (tw__work_try_submit(work) < 0)
-		tw__work_submit_later(work);
 }
 
 bool tw__inside_work(const tw_service *service)

@@ -51,20 +51,35 @@ static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_
 	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
 }
 
+/* To the executor, and if it refuses to the driver; to the executor; to the driver. */
+enum tw__work_way { TW__WORK_OFFER, TW__WORK_TRY, TW__WORK_LATER };
+
+/* What the next three do. */
+TW_PRIVATE int tw__work_bring(struct tw__work *work, enum tw__work_way way);
+
 /*
  * Has run(work) called once, on one of the executor's threads, not here. Any thread. Cannot fail,
  * never blocks.
  */
-TW_PRIVATE void tw__work_submit(struct tw__work *work);
+static inline void tw__work_submit(struct tw__work *work)
+{
+	(void)tw__work_bring(work, TW__WORK_OFFER);
+}
 
 /* The same; a negative answer: the executor refuses, and the work is still the caller's. */
-TW_PRIVATE int tw__work_try_submit(struct tw__work *work);
+static inline int tw__work_try_submit(struct tw__work *work)
+{
+	return tw__work_bring(work, TW__WORK_TRY);
+}
 
 /*
  * By way of the service's driver: if this thread is the driver, in the next tick; else in its next
  * poll.
  */
-TW_PRIVATE void tw__work_submit_later(struct tw__work *work);
+static inline void tw__work_submit_later(struct tw__work *work)
+{
+	(void)tw__work_bring(work, TW__WORK_LATER);
+}
 
 /*
  * The owner has ended: from now on the driver runs the work where it would offer it, so an executor

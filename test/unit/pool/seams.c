@@ -144,7 +144,7 @@ static void open_scene(struct scene *scene, uint32_t workers)
 
 static void close_scene(struct scene *scene)
 {
-	tw__base_let_go(&scene->base);
+	tw__base_leave(&scene->base, TW__BASE_OVER);
 	expect_eq(tw_service_destroy(scene->service), 0);
 	expect_eq(tw_pool_destroy(scene->pool), 0);
 	tw_clock_manual_destroy(scene->clock);
@@ -254,7 +254,7 @@ Test(pool_seams, close_waits_for_one_who_still_wakes_a_worker)
 	open_scene(&scene, 1);
 	tw__work_init(&bringer.work, scene.service, scene.base.executor, run_brought);
 	bring_until_inside(&bringer, all_asleep, scene.pool);
-	tw__base_let_go(&scene.base);
+	tw__base_leave(&scene.base, TW__BASE_OVER);
 	expect_eq(tw_service_destroy(scene.service), 0);
 	faults_at_pauses(let_on, &bringer);
 	expect_eq(tw_pool_close(scene.pool, TW_CLOSE_DRAIN, NULL, NULL), 0);

@@ -247,7 +247,7 @@ Test(runs_work, base_keeps_a_shared_pool_open)
 	    0);
 	expect_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), 0);
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
-	tw__base_let_go(&base);
+	tw__base_leave(&base, TW__BASE_OVER);
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), -ESHUTDOWN);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -279,7 +279,7 @@ static void chain_of_runs(tw_executor *executor)
 	while ((seen = tw_load_acquire(&runs_elsewhere)) < 1000)
 		tw__futex_wait((_Atomic uint32_t *)&runs_elsewhere, seen,
 			       tw_clock_now(tw_clock_monotonic()) + TW_MILLISECOND);
-	tw__base_let_go(&base);
+	tw__base_leave(&base, TW__BASE_OVER);
 	expect_eq(tw_service_destroy(own), 0);
 }
 

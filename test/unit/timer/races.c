@@ -33,7 +33,8 @@ static void disarm(void *unused)
 
 static void end_ticket(void *unused)
 {
-	tw__batch_end_one(ticket);
+	tw__batch_end_all(ticket);
+	expect_eq(tw_run_one(ticket), 0);
 }
 
 /*
