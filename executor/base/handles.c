@@ -147,15 +147,21 @@ int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__n
 	}
 }
 
-void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
-			struct tw__node *node)
+/* False: this generation is never given out, since the node has used all up. */
+static inline bool end_node(const struct tw__nodes *nodes, struct tw__node *node)
 {
 	uint32_t next = tw_load_relaxed(&node->generation) + 1;
 	next += next == 0;
 	tw_store_relaxed(&node->owner, NULL);
 	tw_store_relaxed(&node->generation, next);
-	if (tw_unlikely(next == nodes->first_generation - 1))
-		return; /* this generation is never given out: the node has used all up */
+	return tw_likely(next != nodes->first_generation - 1);
+}
+
+void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
+			struct tw__node *node)
+{
+	if (!end_node(nodes, node))
+		return;
 	node->next = batch->first;
 	batch->first = node->index + 1;
 	if (++batch->count == PUT_TOGETHER)
@@ -195,9 +201,13 @@ void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 {
-	struct tw__node_batch batch = {0};
-	tw__node_put_later(nodes, &batch, node);
-	tw__node_put_batch(nodes, &batch);
+	struct purged *purged = NULL;
+	if (!end_node(nodes, node))
+		return;
+	tw__tiny_lock(&nodes->lock);
+	give_back(nodes, node, &purged);
+	tw__tiny_unlock(&nodes->lock);
+	unmap(nodes, purged);
 }
 
 struct tw__node *tw__node_find(struct tw__nodes *nodes, const struct tw__object *owner,
