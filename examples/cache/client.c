@@ -52,6 +52,8 @@ void client_close(struct client *c)
 	buffer_free(&c->in);
 	buffer_free(&c->out);
 	free(c->name);
+	free(c->library);
+	free(c->library_version);
 	free(c);
 }
 
@@ -172,12 +174,17 @@ void client_finish(struct client *c)
 
 /* ------------------------------------------------------------------ CLIENT */
 
-static void set_name(struct client *c, struct slice value)
+static void set_text(char **name, struct slice value)
 {
-	char *text = value.length > 0 ? strndup(value.data, value.length) : NULL;
+	char *text = NULL;
+	if (value.length > 0) {
+		text = allocate(value.length + 1);
+		memcpy(text, value.data, value.length);
+		text[value.length] = 0;
+	}
 	pthread_mutex_lock(&lists_lock);
-	free(c->name);
-	c->name = text;
+	free(*name);
+	*name = text;
 	pthread_mutex_unlock(&lists_lock);
 }
 
@@ -193,13 +200,14 @@ static void describe(struct client *c, bool own, struct buffer *out)
 	    "id=%" PRIu64 " addr=%s laddr=%s fd=%d name=%s age=%" PRIu64 " idle=%" PRIu64
 	    " flags=N db=0 sub=%zu psub=%zu ssub=0 multi=-1 qbuf=%zu qbuf-free=0 obl=0 oll=0 "
 	    "omem=%zu tot-mem=%zu events=r cmd=%s user=default redir=-1 resp=%d io-thread=%d "
-	    "lib-name= lib-ver=\n",
+	    "lib-name=%s lib-ver=%s\n",
 	    c->id, c->peer, c->own, c->fd, c->name != NULL ? c->name : "",
 	    (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
 	    own ? c->counts[0] : 0, own ? c->counts[1] : 0, own ? buffer_length(&c->in) : 0,
 	    own ? buffer_length(&c->out) : 0, sizeof(*c) + (own ? c->in.room + c->out.room : 0),
 	    command != NULL ? command : "NULL", own && c->resp3 ? 3 : 2,
-	    (int)(c->loop - cache.loops));
+	    (int)(c->loop - cache.loops), c->library != NULL ? c->library : "",
+	    c->library_version != NULL ? c->library_version : "");
 	if (length < 0)
 		return;
 	buffer_add(out, text, (size_t)length);
@@ -237,23 +245,36 @@ void cmd_client_getname(struct call *c)
 		reply_null(c->out, c->resp3);
 }
 
-static bool take_name(struct call *c, struct slice value)
+static bool take_name(struct call *c, struct slice value, const char *what)
 {
-	for (size_t i = 0; i < value.length; i++)
-		if (value.data[i] < '!' || value.data[i] > '~') {
-			reply_error(c->out, "ERR Client names cannot contain spaces, newlines or "
-					    "special characters.");
-			return false;
-		}
+	for (size_t i = 0; i < value.length; i++) {
+		if (value.data[i] >= '!' && value.data[i] <= '~')
+			continue;
+		reply_error(c->out, "ERR %s cannot contain spaces, newlines or special characters.",
+			    what);
+		return false;
+	}
 	return true;
 }
 
 void cmd_client_setname(struct call *c)
 {
-	if (!take_name(c, c->argv[2]))
+	if (!take_name(c, c->argv[2], "Client names"))
 		return;
-	set_name(c->client, c->argv[2]);
+	set_text(&c->client->name, c->argv[2]);
 	reply_ok(c->out);
+}
+
+void cmd_client_setinfo(struct call *c)
+{
+	bool is_name = slice_is(c->argv[2], "lib-name");
+	if (!is_name && !slice_is(c->argv[2], "lib-ver")) {
+		reply_error(c->out, "ERR Unrecognized option '%.*s'", (int)c->argv[2].length,
+			    c->argv[2].data);
+	} else if (take_name(c, c->argv[3], is_name ? "lib-name" : "lib-ver")) {
+		set_text(is_name ? &c->client->library : &c->client->library_version, c->argv[3]);
+		reply_ok(c->out);
+	}
 }
 
 /* ------------------------------------------------------------------ the connection */
@@ -307,7 +328,7 @@ static void set_protocol(struct call *c, bool resp3)
 void cmd_reset(struct call *c)
 {
 	pubsub_leave(c->client);
-	set_name(c->client, SLICE(""));
+	set_text(&c->client->name, SLICE(""));
 	set_protocol(c, false);
 	reply_status(c->out, "RESET");
 }
@@ -334,7 +355,7 @@ static bool take_hello_options(struct call *c, const struct slice **name)
 			i += 2;
 		} else if (slice_is(c->argv[i], "setname") && left >= 1) {
 			*name = &c->argv[++i];
-			if (!take_name(c, **name))
+			if (!take_name(c, **name, "Client names"))
 				return false;
 		} else {
 			reply_error(c->out, "ERR Syntax error in HELLO option '%.*s'",
@@ -360,7 +381,7 @@ void cmd_hello(struct call *c)
 	if (!take_hello_options(c, &name))
 		return;
 	if (name != NULL)
-		set_name(c->client, *name);
+		set_text(&c->client->name, *name);
 	set_protocol(c, version == 3);
 	reply_map(c->out, 7, c->resp3);
 	reply_words(c->out, "server redis version " REDIS_VERSION " proto");

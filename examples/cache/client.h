@@ -59,8 +59,8 @@ struct client {
 	struct client *next_ready;
 	bool has_subscribed; /* of its loop: else it can have no mail */
 
-	/* For CLIENT LIST. The name changes under the lists' lock. */
-	char *name;
+	/* For CLIENT LIST. The names change under the lists' lock. */
+	char *name, *library, *library_version;
 	_Atomic uint64_t seen_ns;
 	_Atomic(const char *) last_command;
 	struct client *next, *previous;

@@ -11,83 +11,88 @@
 #define LONGEST_NAME 32
 #define MAX_SHOWN 128
 
-enum { S = true };
+enum { S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
 
 /*
  * In the order of their names: command_find searches in halves. "a|b" is the subcommand b of a. A
  * command without a function has nothing but subcommands.
  */
 static const struct command commands[] = {
-    {"append", cmd_append, 3, 0, 0},
-    {"client", NULL, -2, 0, 0},
-    {"client|getname", cmd_client_getname, 2, 0, 0},
-    {"client|id", cmd_client_id, 2, 0, 0},
-    {"client|info", cmd_client_list, 2, 0, false},
-    {"client|list", cmd_client_list, -2, 0, true},
-    {"client|setname", cmd_client_setname, 3, 0, 0},
-    {"command", NULL, -2, 0, 0},
-    {"command|count", cmd_command_count, 2, 0, 0},
-    {"command|docs", cmd_command_docs, -2, 0, 0},
-    {"config", NULL, -2, 0, 0},
-    {"config|get", cmd_config_get, -3, 0, 0},
-    {"config|set", cmd_config_set, -4, 0, 0},
-    {"dbsize", cmd_dbsize, 1, 0, 0},
-    {"decr", cmd_incr, 2, 0, -1},
-    {"decrby", cmd_incrby, 3, 0, -1},
-    {"del", cmd_del, -2, 0, 0},
-    {"echo", cmd_echo, 2, 0, 0},
-    {"exists", cmd_exists, -2, 0, 0},
-    {"expire", cmd_expire, -3, 0, IN_SECONDS},
-    {"expireat", cmd_expire, -3, 0, ABSOLUTE},
-    {"expiretime", cmd_ttl, 2, 0, ABSOLUTE},
-    {"flushall", cmd_flush, -1, 0, 0},
-    {"flushdb", cmd_flush, -1, 0, 0},
-    {"get", cmd_get, 2, 0, 0},
-    {"getdel", cmd_getdel, 2, 0, 0},
-    {"getex", cmd_getex, -2, 0, 0},
-    {"getrange", cmd_getrange, 4, 0, 0},
-    {"getset", cmd_getset, 3, 0, 0},
-    {"hello", cmd_hello, -1, 0, 0},
-    {"incr", cmd_incr, 2, 0, 1},
-    {"incrby", cmd_incrby, 3, 0, 1},
-    {"info", cmd_info, -1, 0, 0},
-    {"keys", cmd_keys, 2, 0, 0},
-    {"mget", cmd_mget, -2, 0, 0},
-    {"mset", cmd_mset, -3, 0, false},
-    {"msetnx", cmd_mset, -3, 0, true},
-    {"persist", cmd_persist, 2, 0, 0},
-    {"pexpire", cmd_expire, -3, 0, IN_MS},
-    {"pexpireat", cmd_expire, -3, 0, IN_MS | ABSOLUTE},
-    {"pexpiretime", cmd_ttl, 2, 0, IN_MS | ABSOLUTE},
-    {"ping", cmd_ping, -1, S, 0},
-    {"psetex", cmd_setex, 4, 0, IN_MS},
-    {"psubscribe", cmd_subscribe, -2, S, true},
-    {"pttl", cmd_ttl, 2, 0, IN_MS},
-    {"publish", cmd_publish, 3, 0, 0},
-    {"pubsub", NULL, -2, 0, 0},
-    {"pubsub|channels", cmd_pubsub_channels, -2, 0, 0},
-    {"pubsub|numpat", cmd_pubsub_numpat, 2, 0, 0},
-    {"pubsub|numsub", cmd_pubsub_numsub, -2, 0, 0},
-    {"punsubscribe", cmd_unsubscribe, -1, S, true},
-    {"quit", cmd_quit, -1, S, 0},
-    {"rename", cmd_rename, 3, 0, false},
-    {"renamenx", cmd_rename, 3, 0, true},
-    {"reset", cmd_reset, 1, S, 0},
-    {"scan", cmd_scan, -2, 0, 0},
-    {"select", cmd_select, 2, 0, 0},
-    {"set", cmd_set, -3, 0, 0},
-    {"setex", cmd_setex, 4, 0, IN_SECONDS},
-    {"setnx", cmd_setnx, 3, 0, 0},
-    {"setrange", cmd_setrange, 4, 0, 0},
-    {"shutdown", cmd_shutdown, -1, 0, 0},
-    {"strlen", cmd_strlen, 2, 0, 0},
-    {"subscribe", cmd_subscribe, -2, S, false},
-    {"time", cmd_time, 1, 0, 0},
-    {"touch", cmd_exists, -2, 0, 0},
-    {"ttl", cmd_ttl, 2, 0, IN_SECONDS},
-    {"type", cmd_type, 2, 0, 0},
-    {"unlink", cmd_del, -2, 0, 0},
-    {"unsubscribe", cmd_unsubscribe, -1, S, false},
+    {"append", cmd_append, 3, F, 1, 1, 1, 0},
+    {"client", NULL, -2, 0, 0, 0, 0, 0},
+    {"client|getname", cmd_client_getname, 2, 0, 0, 0, 0, 0},
+    {"client|id", cmd_client_id, 2, 0, 0, 0, 0, 0},
+    {"client|info", cmd_client_list, 2, 0, 0, 0, 0, false},
+    {"client|list", cmd_client_list, -2, 0, 0, 0, 0, true},
+    {"client|setinfo", cmd_client_setinfo, 4, 0, 0, 0, 0, 0},
+    {"client|setname", cmd_client_setname, 3, 0, 0, 0, 0, 0},
+    {"command", cmd_command, -1, 0, 0, 0, 0, 0},
+    {"command|count", cmd_command_count, 2, 0, 0, 0, 0, 0},
+    {"command|docs", cmd_command_docs, -2, 0, 0, 0, 0, 0},
+    {"config", NULL, -2, 0, 0, 0, 0, 0},
+    {"config|get", cmd_config_get, -3, 0, 0, 0, 0, 0},
+    {"config|resetstat", cmd_config_resetstat, 2, 0, 0, 0, 0, 0},
+    {"config|set", cmd_config_set, -4, 0, 0, 0, 0, 0},
+    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0, 0},
+    {"debug", cmd_debug, -2, 0, 0, 0, 0, 0},
+    {"decr", cmd_incr, 2, F, 1, 1, 1, -1},
+    {"decrby", cmd_incrby, 3, F, 1, 1, 1, -1},
+    {"del", cmd_del, -2, 0, 1, -1, 1, 0},
+    {"echo", cmd_echo, 2, F, 0, 0, 0, 0},
+    {"exists", cmd_exists, -2, F, 1, -1, 1, 0},
+    {"expire", cmd_expire, -3, F, 1, 1, 1, IN_SECONDS},
+    {"expireat", cmd_expire, -3, F, 1, 1, 1, ABSOLUTE},
+    {"expiretime", cmd_ttl, 2, F, 1, 1, 1, ABSOLUTE},
+    {"flushall", cmd_flush, -1, 0, 0, 0, 0, 0},
+    {"flushdb", cmd_flush, -1, 0, 0, 0, 0, 0},
+    {"get", cmd_get, 2, F, 1, 1, 1, 0},
+    {"getdel", cmd_getdel, 2, F, 1, 1, 1, 0},
+    {"getex", cmd_getex, -2, F, 1, 1, 1, 0},
+    {"getrange", cmd_getrange, 4, 0, 1, 1, 1, 0},
+    {"getset", cmd_getset, 3, F, 1, 1, 1, 0},
+    {"hello", cmd_hello, -1, F, 0, 0, 0, 0},
+    {"incr", cmd_incr, 2, F, 1, 1, 1, 1},
+    {"incrby", cmd_incrby, 3, F, 1, 1, 1, 1},
+    {"incrbyfloat", cmd_incrbyfloat, 3, F, 1, 1, 1, 0},
+    {"info", cmd_info, -1, 0, 0, 0, 0, 0},
+    {"keys", cmd_keys, 2, 0, 0, 0, 0, 0},
+    {"mget", cmd_mget, -2, F, 1, -1, 1, 0},
+    {"mset", cmd_mset, -3, 0, 1, -1, 2, false},
+    {"msetnx", cmd_mset, -3, 0, 1, -1, 2, true},
+    {"persist", cmd_persist, 2, F, 1, 1, 1, 0},
+    {"pexpire", cmd_expire, -3, F, 1, 1, 1, IN_MS},
+    {"pexpireat", cmd_expire, -3, F, 1, 1, 1, IN_MS | ABSOLUTE},
+    {"pexpiretime", cmd_ttl, 2, F, 1, 1, 1, IN_MS | ABSOLUTE},
+    {"ping", cmd_ping, -1, F | S, 0, 0, 0, 0},
+    {"psetex", cmd_setex, 4, 0, 1, 1, 1, IN_MS},
+    {"psubscribe", cmd_subscribe, -2, S, 0, 0, 0, true},
+    {"pttl", cmd_ttl, 2, F, 1, 1, 1, IN_MS},
+    {"publish", cmd_publish, 3, F, 0, 0, 0, 0},
+    {"pubsub", NULL, -2, 0, 0, 0, 0, 0},
+    {"pubsub|channels", cmd_pubsub_channels, -2, 0, 0, 0, 0, 0},
+    {"pubsub|numpat", cmd_pubsub_numpat, 2, 0, 0, 0, 0, 0},
+    {"pubsub|numsub", cmd_pubsub_numsub, -2, 0, 0, 0, 0, 0},
+    {"punsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, true},
+    {"quit", cmd_quit, -1, F | S, 0, 0, 0, 0},
+    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0, 0},
+    {"rename", cmd_rename, 3, 0, 1, 2, 1, false},
+    {"renamenx", cmd_rename, 3, F, 1, 2, 1, true},
+    {"reset", cmd_reset, 1, F | S, 0, 0, 0, 0},
+    {"scan", cmd_scan, -2, 0, 0, 0, 0, 0},
+    {"select", cmd_select, 2, F, 0, 0, 0, 0},
+    {"set", cmd_set, -3, 0, 1, 1, 1, 0},
+    {"setex", cmd_setex, 4, 0, 1, 1, 1, IN_SECONDS},
+    {"setnx", cmd_setnx, 3, F, 1, 1, 1, 0},
+    {"setrange", cmd_setrange, 4, 0, 1, 1, 1, 0},
+    {"shutdown", cmd_shutdown, -1, 0, 0, 0, 0, 0},
+    {"strlen", cmd_strlen, 2, F, 1, 1, 1, 0},
+    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0, false},
+    {"time", cmd_time, 1, F, 0, 0, 0, 0},
+    {"touch", cmd_exists, -2, F, 1, -1, 1, 0},
+    {"ttl", cmd_ttl, 2, F, 1, 1, 1, IN_SECONDS},
+    {"type", cmd_type, 2, F, 1, 1, 1, 0},
+    {"unlink", cmd_del, -2, F, 1, -1, 1, 0},
+    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, false},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -143,13 +148,19 @@ static void reply_unknown(struct call *c)
 
 static bool is_subscribed_only(const struct call *c)
 {
-	return !c->resp3 && !c->command->while_subscribed && pubsub_total(c->client) > 0;
+	return !c->resp3 && !(c->command->flags & COMMAND_SUBSCRIBED) &&
+	       pubsub_total(c->client) > 0;
 }
 
 /* What a browser sends when a web page makes it talk to this port: nothing after it is run. */
 static bool is_attack(struct slice name)
 {
 	return slice_is(name, "post") || slice_is(name, "host:");
+}
+
+static bool has_subcommands(const struct command *command)
+{
+	return command->run == NULL || command->run == cmd_command;
 }
 
 static void refuse_subcommand(struct call *c, const char *why)
@@ -176,7 +187,7 @@ static void run(struct call *c)
 	else if (command->arity > 0 ? c->argc != (size_t)command->arity
 				    : c->argc < (size_t)-command->arity)
 		reply_bad_arity(c);
-	else if (command->run == NULL)
+	else if (has_subcommands(command) && c->argc > 1)
 		refuse_subcommand(c, "unknown subcommand");
 	else if (is_subscribed_only(c))
 		reply_error(c->out,

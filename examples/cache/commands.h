@@ -23,12 +23,18 @@ struct call {
 
 typedef void command_fn(struct call *c);
 
+enum command_flags {
+	COMMAND_SUBSCRIBED = 1, /* allowed while a RESP2 client is subscribed */
+	COMMAND_FAST = 2
+};
+
 struct command {
 	const char *name;
 	command_fn *run;
-	int arity;             /* arguments with the name; negative: at least -n */
-	bool while_subscribed; /* allowed while a RESP2 client is subscribed */
-	int variant;           /* what `run` does differently from others with the same function */
+	int arity; /* arguments with the name; negative: at least -n */
+	unsigned flags;
+	int first_key, last_key, key_step;
+	int variant; /* what `run` does differently from others with the same function */
 };
 
 /* Runs a request, and writes its reply to the client. */
@@ -103,18 +109,24 @@ struct shard_figures info_shards(uint64_t *keys, uint64_t *volatile_keys);
 /* One thread, about once a second: for instantaneous_ops_per_sec. */
 void info_sample(void);
 
+/* What CONFIG RESETSTAT sets to zero; the ledgers go on. */
+void info_reset(void);
+
 /* ------------------------------------------------------------------ families */
 
 command_fn cmd_get, cmd_set, cmd_setex, cmd_setnx, cmd_getset, cmd_getex, cmd_getdel, cmd_mget,
     cmd_mset;
-command_fn cmd_append, cmd_strlen, cmd_incr, cmd_incrby, cmd_getrange, cmd_setrange;
-command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_keys, cmd_scan, cmd_dbsize, cmd_flush;
+command_fn cmd_append, cmd_strlen, cmd_incr, cmd_incrby, cmd_incrbyfloat, cmd_getrange,
+    cmd_setrange;
+command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_randomkey, cmd_keys, cmd_scan, cmd_dbsize,
+    cmd_flush;
 command_fn cmd_expire, cmd_ttl, cmd_persist;
 command_fn cmd_subscribe, cmd_unsubscribe, cmd_publish, cmd_pubsub_channels, cmd_pubsub_numpat,
     cmd_pubsub_numsub;
 command_fn cmd_ping, cmd_echo, cmd_hello, cmd_select, cmd_quit, cmd_reset;
-command_fn cmd_client_getname, cmd_client_id, cmd_client_list, cmd_client_setname;
-command_fn cmd_command_count, cmd_command_docs, cmd_config_get, cmd_config_set, cmd_info, cmd_time,
-    cmd_shutdown;
+command_fn cmd_client_getname, cmd_client_id, cmd_client_list, cmd_client_setinfo,
+    cmd_client_setname;
+command_fn cmd_command, cmd_command_count, cmd_command_docs, cmd_config_get, cmd_config_resetstat,
+    cmd_config_set, cmd_info, cmd_time, cmd_debug, cmd_shutdown;
 
 #endif

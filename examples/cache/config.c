@@ -116,3 +116,9 @@ void cmd_config_set(struct call *c)
 	atomic_store_explicit(&cache.notify, flags, memory_order_relaxed);
 	reply_ok(c->out);
 }
+
+void cmd_config_resetstat(struct call *c)
+{
+	info_reset();
+	reply_ok(c->out);
+}

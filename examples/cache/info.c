@@ -1,5 +1,7 @@
-/* Commands about the server: INFO, COMMAND, TIME, SHUTDOWN. */
+/* Commands about the server: INFO, COMMAND, TIME, DEBUG, SHUTDOWN. */
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #include "examples/cache/commands.h"
 #include "examples/cache/pubsub.h"
 
-static _Atomic uint64_t commands_a_second;
+static _Atomic uint64_t expired_before_reset, commands_a_second;
 
 /* ------------------------------------------------------------------ figures */
 
@@ -35,7 +37,7 @@ struct shard_figures info_shards(uint64_t *keys, uint64_t *volatile_keys)
 }
 
 /* Of all loops: loop_figures holds nothing but counters. */
-static struct loop_figures loops_figures(void)
+static struct loop_figures loops_figures(bool resets)
 {
 	struct loop_figures all = {0};
 	size_t count = sizeof(all) / sizeof(all.commands);
@@ -43,6 +45,8 @@ static struct loop_figures loops_figures(void)
 		_Atomic uint64_t *of = &cache.loops[i].figures.connections, *sum = &all.connections;
 		for (size_t k = 0; k < count; k++) {
 			figure_add(&sum[k], figure_read(&of[k]));
+			if (resets) /* a loop may count in the same moment: that may be lost */
+				atomic_store_explicit(&of[k], 0, memory_order_relaxed);
 		}
 	}
 	return all;
@@ -51,13 +55,21 @@ static struct loop_figures loops_figures(void)
 void info_sample(void)
 {
 	static uint64_t last_ns, last_commands;
-	struct loop_figures f = loops_figures();
+	struct loop_figures f = loops_figures(false);
 	uint64_t now = tw_service_now(cache.service), commands = figure_read(&f.commands);
 	uint64_t more = commands - (commands < last_commands ? 0 : last_commands);
 	atomic_store_explicit(&commands_a_second, more * TW_SECOND / (now - last_ns + 1),
 			      memory_order_relaxed);
 	last_ns = now;
 	last_commands = commands;
+}
+
+void info_reset(void)
+{
+	uint64_t keys, present;
+	struct shard_figures f = info_shards(&keys, &present);
+	atomic_store_explicit(&expired_before_reset, figure_read(&f.expired), memory_order_relaxed);
+	loops_figures(true);
 }
 
 static uint64_t resident_bytes(void)
@@ -121,15 +133,17 @@ static void write_server(const struct call *c, struct buffer *out)
 
 static void write_memory(const struct call *c, struct buffer *out, uint64_t timers)
 {
-	uint64_t resident = resident_bytes();
+	uint64_t keys = 0;
 	struct rusage u;
+	for (size_t k = 0; k < SHARDS; k++)
+		keys += atomic_load_explicit(&shards[k].bytes, memory_order_relaxed);
 	getrusage(RUSAGE_SELF, &u);
 	section(c, out, "Memory",
 		"used_memory:" N "used_memory_human:%.2fM\nused_memory_rss:" N "used_memory_peak:" N
-		"used_memory_timers:" N
+		"used_memory_dataset:" N "used_memory_timers:" N
 		"maxmemory:0\nmaxmemory_policy:noeviction\nmem_allocator:libc\n",
-		resident, (double)resident / (1 << 20), resident, (uint64_t)u.ru_maxrss * 1024,
-		timers);
+		keys + timers, (double)(keys + timers) / (1 << 20), resident_bytes(),
+		(uint64_t)u.ru_maxrss * 1024, keys, timers);
 	section(c, out, "Persistence", "loading:0\nrdb_changes_since_last_save:0\naof_enabled:0\n");
 	section(c, out, "CPU", "used_cpu_sys:%ld.%06ld\nused_cpu_user:%ld.%06ld\n",
 		(long)u.ru_stime.tv_sec, (long)u.ru_stime.tv_usec, (long)u.ru_utime.tv_sec,
@@ -138,7 +152,7 @@ static void write_memory(const struct call *c, struct buffer *out, uint64_t time
 
 static void write_stats(const struct call *c, struct buffer *out, uint64_t expired)
 {
-	struct loop_figures f = loops_figures();
+	struct loop_figures f = loops_figures(false);
 	section(
 	    c, out, "Stats",
 	    "total_connections_received:" N "total_commands_processed:" N
@@ -148,9 +162,9 @@ static void write_stats(const struct call *c, struct buffer *out, uint64_t expir
 	    "protocol_errors:" N "client_output_buffer_limit_disconnections:" N,
 	    figure_read(&f.connections), figure_read(&f.commands), figure_read(&commands_a_second),
 	    figure_read(&f.input_bytes), figure_read(&f.output_bytes), figure_read(&f.rejected),
-	    expired, figure_read(&f.hits), figure_read(&f.misses), pubsub_topics(false),
-	    pubsub_topics(true), figure_read(&f.errors), figure_read(&f.protocol_errors),
-	    figure_read(&f.slow_clients));
+	    expired - figure_read(&expired_before_reset), figure_read(&f.hits),
+	    figure_read(&f.misses), pubsub_topics(false), pubsub_topics(true),
+	    figure_read(&f.errors), figure_read(&f.protocol_errors), figure_read(&f.slow_clients));
 	section(c, out, "Replication", "role:master\nconnected_slaves:0\n");
 }
 
@@ -192,6 +206,19 @@ void cmd_info(struct call *c)
 
 /* ------------------------------------------------------------------ others */
 
+static void reply_command(struct call *c, const struct command *command)
+{
+	reply_array(c->out, 6);
+	reply_text(c->out, command->name);
+	reply_integer(c->out, command->arity);
+	reply_set(c->out, (command->flags & COMMAND_FAST) != 0, c->resp3);
+	if (command->flags & COMMAND_FAST)
+		reply_status(c->out, "fast");
+	reply_integer(c->out, command->first_key);
+	reply_integer(c->out, command->last_key);
+	reply_integer(c->out, command->key_step);
+}
+
 static bool is_subcommand(const struct command *command)
 {
 	return strchr(command->name, '|') != NULL;
@@ -204,7 +231,20 @@ void cmd_command_count(struct call *c)
 	const struct command *list = commands_list(&count);
 	for (size_t i = 0; i < count; i++)
 		own += !is_subcommand(&list[i]);
-	reply_integer(c->out, own);
+	if (c->argc == 1)
+		reply_array(c->out, (size_t)own);
+	else
+		reply_integer(c->out, own);
+}
+
+void cmd_command(struct call *c)
+{
+	size_t count;
+	const struct command *list = commands_list(&count);
+	cmd_command_count(c);
+	for (size_t i = 0; i < count; i++)
+		if (!is_subcommand(&list[i]))
+			reply_command(c, &list[i]);
 }
 
 /* redis-cli asks for it at its start, and does without what it does not get. */
@@ -225,11 +265,40 @@ void cmd_time(struct call *c)
 	reply_text(c->out, text);
 }
 
+/* DEBUG SLEEP holds up the clients of this loop only; a Redis server would stand still. */
+void cmd_debug(struct call *c)
+{
+	char text[32], *end;
+	if (!slice_is(c->argv[1], "sleep") || c->argc != 3) {
+		reply_bad_subcommand(c);
+		return;
+	}
+	struct slice s = c->argv[2];
+	snprintf(text, sizeof(text), "%.*s", (int)(s.length < 31 ? s.length : 31), s.data);
+	double seconds = strtod(text, &end);
+	if (*end != 0 || !isfinite(seconds) || seconds < 0)
+		seconds = 0;
+	struct timespec left = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+	reply_ok(c->out);
+}
+
 void cmd_shutdown(struct call *c)
 {
-	if (c->argc > 1 && !slice_is(c->argv[1], "nosave")) {
-		reply_syntax_error(c);
-		return;
+	static const char *const words[] = {"nosave", "now", "force", "save"};
+	for (size_t i = 1; i < c->argc; i++) {
+		size_t k = 0;
+		while (k < 4 && !slice_is(c->argv[i], words[k]))
+			k++;
+		if (slice_is(c->argv[i], "abort")) {
+			reply_error(c->out, "ERR No shutdown in progress.");
+			return;
+		}
+		if (k == 4) {
+			reply_syntax_error(c);
+			return;
+		}
 	}
 	c->client->closing = true;
 	cache_shut_down();

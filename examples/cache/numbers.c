@@ -1,12 +1,28 @@
 /* Commands that change a part of a value: counters, and strings by offset. */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/resp.h"
+
+#define MAX_DECIMAL 5120 /* characters of the largest long double without exponent */
+
+static bool write_value(struct call *c, struct place *p, struct slice value, const char *event)
+{
+	if (!store_value(p, value, DEADLINE_KEEP)) {
+		reply_no_room(c);
+		return false;
+	}
+	notify(NOTIFY_STRING, event, p->key);
+	return true;
+}
 
 static void add_to(struct call *c, int64_t by)
 {
@@ -19,12 +35,8 @@ static void add_to(struct call *c, int64_t by)
 		reply_error(c->out, "ERR increment or decrement would overflow");
 	} else {
 		int length = snprintf(text, sizeof(text), "%" PRId64, value);
-		if (store_value(&p, (struct slice){text, (size_t)length}, DEADLINE_KEEP)) {
-			notify(NOTIFY_STRING, "incrby", p.key);
+		if (write_value(c, &p, (struct slice){text, (size_t)length}, "incrby"))
 			reply_integer(c->out, value);
-		} else {
-			reply_no_room(c);
-		}
 	}
 	place_unlock(&p);
 }
@@ -43,6 +55,53 @@ void cmd_incrby(struct call *c)
 		reply_error(c->out, "ERR decrement would overflow");
 	else
 		add_to(c, by * c->command->variant);
+}
+
+/* ------------------------------------------------------------------ INCRBYFLOAT */
+
+static bool slice_float(struct slice s, long double *out)
+{
+	char text[MAX_DECIMAL], *end;
+	if (s.length == 0 || s.length >= sizeof(text) || isspace((unsigned char)s.data[0]))
+		return false;
+	memcpy(text, s.data, s.length);
+	text[s.length] = 0;
+	errno = 0;
+	*out = strtold(text, &end);
+	bool out_of_range = errno == ERANGE && (isinf(*out) || *out == 0);
+	return end == text + s.length && !out_of_range && !isnan(*out);
+}
+
+/* Seventeen digits after the point, less the zeros at the end. */
+static int print_float(char *text, size_t room, long double value)
+{
+	int length = snprintf(text, room, "%.17Lf", value);
+	while (text[length - 1] == '0')
+		length--;
+	length -= text[length - 1] == '.';
+	if (length == 2 && memcmp(text, "-0", 2) == 0) {
+		text[0] = '0';
+		length = 1;
+	}
+	return length;
+}
+
+void cmd_incrbyfloat(struct call *c)
+{
+	char text[MAX_DECIMAL];
+	long double value = 0, by;
+	struct place p = place_lock(c->argv[1]);
+	if ((p.entry != NULL && !slice_float(entry_value(p.entry), &value)) ||
+	    !slice_float(c->argv[2], &by)) {
+		reply_error(c->out, "ERR value is not a valid float");
+	} else if (!isfinite(value + by)) {
+		reply_error(c->out, "ERR increment would produce NaN or Infinity");
+	} else {
+		struct slice sum = {text, (size_t)print_float(text, sizeof(text), value + by)};
+		if (write_value(c, &p, sum, "incrbyfloat"))
+			reply_slice(c->out, sum);
+	}
+	place_unlock(&p);
 }
 
 /* ------------------------------------------------------------------ parts of a value */

@@ -19,6 +19,7 @@ void resp_init(struct resp_parser *p)
 void resp_free(struct resp_parser *p)
 {
 	free(p->argv);
+	buffer_free(&p->words);
 	resp_init(p);
 }
 
@@ -29,6 +30,9 @@ void resp_next(struct resp_parser *p)
 		p->argv = NULL;
 		p->room = 0;
 	}
+	if (p->inlined)
+		buffer_free(&p->words);
+	p->inlined = false;
 	p->used = p->argc = 0;
 	p->missing = p->bulk = -1;
 }
@@ -58,24 +62,77 @@ static enum resp_answer complete(struct resp_parser *p, const char *base)
 
 /* ------------------------------------------------------------------ inline commands */
 
+static int hex_value(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+/* Adds the character that `at` stands for within double quotes, and returns what follows. */
+static const char *unescape(struct buffer *words, const char *at, const char *end)
+{
+	char c = *at++;
+	if (c == '\\' && end - at >= 3 && *at == 'x' && isxdigit((unsigned char)at[1]) &&
+	    isxdigit((unsigned char)at[2])) {
+		c = (char)(hex_value(at[1]) * 16 + hex_value(at[2]));
+		at += 3;
+	} else if (c == '\\' && at < end) {
+		static const char names[] = "nrtba", values[] = "\n\r\t\b\a";
+		const char *name = memchr(names, *at, sizeof(names) - 1);
+		c = name != NULL ? values[name - names] : *at;
+		at++;
+	}
+	buffer_add(words, &c, 1);
+	return at;
+}
+
+/*
+ * Reads a quoted part that begins at `at`. NULL: the quote has no end, or a character follows it.
+ */
+static const char *read_quoted(struct buffer *words, const char *at, const char *end)
+{
+	char quote = *at++;
+	while (at < end && *at != quote) {
+		if (quote == '"') {
+			at = unescape(words, at, end);
+		} else {
+			at += *at == '\\' && at + 1 < end && at[1] == '\'';
+			buffer_add(words, at++, 1);
+		}
+	}
+	if (at == end || (at + 1 < end && !isspace((unsigned char)at[1])))
+		return NULL;
+	return at + 1;
+}
+
+static const char *read_word(struct buffer *words, const char *at, const char *end)
+{
+	while (at != NULL && at < end && !isspace((unsigned char)*at)) {
+		if (*at == '"' || *at == '\'')
+			at = read_quoted(words, at, end);
+		else
+			buffer_add(words, at++, 1);
+	}
+	return at;
+}
+
 static enum resp_answer parse_inline(struct resp_parser *p, const char *data, size_t length)
 {
 	const char *newline = memchr(data, '\n', length);
 	if (newline == NULL)
 		return length > RESP_MAX_LINE ? fail(p, "too big inline request") : RESP_MORE;
 	const char *at = data, *end = newline > data && newline[-1] == '\r' ? newline - 1 : newline;
-	if (memchr(data, '"', (size_t)(end - data)) || memchr(data, '\'', (size_t)(end - data)))
-		return fail(p, "quotes in an inline request");
 	p->used = (size_t)(newline - data) + 1;
+	p->inlined = true;
 	for (;;) {
 		while (at < end && isspace((unsigned char)*at))
 			at++;
 		if (at == end)
-			return complete(p, data);
-		const char *word = at;
-		while (at < end && !isspace((unsigned char)*at))
-			at++;
-		add_argument(p, (size_t)(word - data), (size_t)(at - word));
+			return complete(p, p->words.data != NULL ? p->words.data : "");
+		size_t offset = p->words.end;
+		at = read_word(&p->words, at, end);
+		if (at == NULL)
+			return fail(p, "unbalanced quotes in request");
+		add_argument(p, offset, p->words.end - offset);
 	}
 }
 

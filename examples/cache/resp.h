@@ -29,6 +29,8 @@ struct resp_parser {
 	int64_t bulk;    /* length of the argument that is being read; -1: its line is to come */
 	struct slice *argv;
 	size_t argc, room;
+	bool inlined;        /* the arguments are in `words`, not in the request */
+	struct buffer words; /* of an inline command, without quotes */
 	char error[64];
 	int64_t max_bulk;
 };
@@ -38,7 +40,7 @@ void resp_free(struct resp_parser *p);
 
 /*
  * Reads on in a request whose first `length` bytes are at `data`. After RESP_READY argv points
- * into `data`; argc is 0 for an empty request. Call
+ * into `data` (or into the parser, for an inline command); argc is 0 for an empty request. Call
  * resp_next afterwards.
  */
 enum resp_answer resp_parse(struct resp_parser *p, const char *data, size_t length);

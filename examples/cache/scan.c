@@ -1,4 +1,4 @@
-/* Commands that go through the table: KEYS, SCAN. */
+/* Commands that go through the table: KEYS, SCAN, RANDOMKEY. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 #include "examples/cache/resp.h"
 
 #define MAX_CURSOR 20
+#define RANDOM_TRIES 100
 
 struct found {
 	struct slice pattern;
@@ -115,4 +116,35 @@ void cmd_scan(struct call *c)
 	reply_array(c->out, 2);
 	reply_text(c->out, text);
 	reply_list(c->out, f.count, &f.names);
+}
+
+static uint64_t next_random(void)
+{
+	static _Thread_local uint64_t state;
+	if (state == 0)
+		state = (uint64_t)(uintptr_t)&state | 1;
+	state ^= state << 13; /* Marsaglia, 2003 */
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* Keys that are past their deadline are passed over, as often as Redis tries. */
+void cmd_randomkey(struct call *c)
+{
+	bool found = false;
+	for (int i = 0; i < RANDOM_TRIES && !found; i++) {
+		size_t first = next_random() % SHARDS;
+		for (size_t k = 0; k < SHARDS && !found; k++) {
+			struct shard *s = &shards[(first + k) % SHARDS];
+			pthread_mutex_lock(&s->lock);
+			struct entry *e = table_any(s, next_random());
+			found = e != NULL && expiry_visible(e);
+			if (found)
+				reply_slice(c->out, entry_key(e));
+			pthread_mutex_unlock(&s->lock);
+		}
+	}
+	if (!found)
+		reply_null(c->out, c->resp3);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <malloc.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #define WANTED_CLIENTS 10000
 #define SPARE_DESCRIPTORS 32
 #define MAX_TIMERS (1u << 26)
+#define LEAST_TRIM (1u << 20)
 
 struct cache cache = {
     .port = 6379, .bind = "127.0.0.1", .loop_count = 1, .max_clients = WANTED_CLIENTS};
@@ -158,11 +160,37 @@ static void block_signals(sigset_t *end)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/*
+ * The allocator maps each block of this size or more by itself, and unmaps it when it is freed.
+ * Without this setting the limit rises to the size of each such block that is freed, up to 32 MiB.
+ */
+enum { OWN_PAGES = 256 * 1024 };
+
+/*
+ * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to half
+ * of their former size, a call gives pages back to the system. It takes some milliseconds, so it
+ * does not run on a thread that serves.
+ */
+static void give_memory_back(size_t *peak)
+{
+	size_t bytes = 0;
+	for (size_t i = 0; i < SHARDS; i++)
+		bytes += atomic_load_explicit(&shards[i].bytes, memory_order_relaxed);
+	*peak = bytes > *peak ? bytes : *peak;
+	if (*peak >= LEAST_TRIM && bytes < *peak / 2) {
+		malloc_trim(0);
+		*peak = bytes;
+	}
+}
+
 static void wait_for_end(const sigset_t *end)
 {
 	const struct timespec second = {.tv_sec = 1};
-	while (sigtimedwait(end, NULL, &second) < 0)
+	size_t peak = 0;
+	while (sigtimedwait(end, NULL, &second) < 0) {
 		info_sample();
+		give_memory_back(&peak);
+	}
 }
 
 void cache_shut_down(void)
@@ -222,6 +250,7 @@ int main(int argc, char **argv)
 {
 	sigset_t end;
 	take_options(argc, argv);
+	mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
 	block_signals(&end);
 	fit_clients();
 	int error = make_service();

@@ -7,9 +7,21 @@
 #include "examples/cache/table.h"
 
 #define LEAST_BUCKETS 1
+#define ALLOCATION_OVERHEAD 8
 
 struct shard shards[SHARDS];
 static uint64_t seed[2];
+
+static void bytes_changed(struct shard *s, size_t more, size_t less)
+{
+	size_t bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed);
+	atomic_store_explicit(&s->bytes, bytes + more - less, memory_order_relaxed);
+}
+
+static size_t footprint(struct entry *e)
+{
+	return malloc_usable_size(e) + ALLOCATION_OVERHEAD;
+}
 
 void table_init(void)
 {
@@ -25,6 +37,7 @@ void table_init(void)
 		s->count = s->base = s->room = LEAST_BUCKETS;
 		s->buckets = allocate(s->room * sizeof(*s->buckets));
 		memset(s->buckets, 0, s->room * sizeof(*s->buckets));
+		atomic_init(&s->bytes, s->room * sizeof(*s->buckets));
 	}
 	pthread_mutexattr_destroy(&spins);
 }
@@ -119,7 +132,9 @@ static size_t bucket_of(const struct shard *s, uint64_t hash)
 
 static void set_room(struct shard *s, size_t room)
 {
-	s->buckets = reallocate(s->buckets, room * sizeof(*s->buckets));
+	size_t size = sizeof(*s->buckets);
+	s->buckets = reallocate(s->buckets, room * size);
+	bytes_changed(s, room * size, s->room * size);
 	s->room = room;
 }
 
@@ -186,6 +201,7 @@ void table_link(struct shard *s, uint64_t hash, struct entry *e)
 	e->next = *bucket;
 	*bucket = e;
 	set_keys(s, s->keys + 1);
+	bytes_changed(s, footprint(e), 0);
 	if (s->keys > s->count)
 		grow(s);
 }
@@ -194,6 +210,7 @@ void table_unlink(struct shard *s, uint64_t hash, struct entry *e)
 {
 	*link_of(s, hash, e) = e->next;
 	set_keys(s, s->keys - 1);
+	bytes_changed(s, 0, footprint(e));
 	while (s->keys < s->count / 2 && s->count > LEAST_BUCKETS) /* twice at most */
 		shrink(s);
 }
@@ -212,6 +229,7 @@ void table_clear(struct shard *s, table_visit *visit, void *arg)
 	for (size_t i = 0; i < s->count; i++) {
 		for (struct entry *e = s->buckets[i], *next; e != NULL; e = next) {
 			next = e->next;
+			bytes_changed(s, 0, footprint(e));
 			visit(arg, s, e);
 		}
 		s->buckets[i] = NULL;
@@ -242,4 +260,17 @@ uint64_t table_scan(struct shard *s, uint64_t cursor, table_visit *visit, void *
 	for (struct entry *e = s->buckets[bucket]; e != NULL; e = e->next)
 		visit(arg, s, e);
 	return reversed(reversed(cursor | ~mask) + 1);
+}
+
+struct entry *table_any(struct shard *s, uint64_t random)
+{
+	if (s->keys == 0)
+		return NULL;
+	size_t bucket = bucket_of(s, random);
+	while (s->buckets[bucket] == NULL)
+		bucket = (bucket + 1) % s->count;
+	struct entry *e = s->buckets[bucket];
+	for (random >>= 32; e->next != NULL && random % 2 != 0; random >>= 1)
+		e = e->next;
+	return e;
 }

@@ -50,6 +50,7 @@ struct shard {
 	size_t count, room; /* buckets in use, and allocated */
 	size_t base;        /* power of two, base <= count < 2 * base */
 	_Atomic size_t keys, volatile_keys;
+	_Atomic size_t bytes; /* of entries and buckets, as the allocator counts them */
 	struct shard_figures figures;
 };
 
@@ -118,6 +119,9 @@ void table_clear(struct shard *s, table_visit *visit, void *arg);
  * meanwhile; some of it perhaps twice.
  */
 uint64_t table_scan(struct shard *s, uint64_t cursor, table_visit *visit, void *arg);
+
+/* Any entry of the shard, or NULL if it is empty. */
+struct entry *table_any(struct shard *s, uint64_t random);
 
 /*
  * Keys that end on time: one tickwheel timer for each key with a deadline. expiry.c has these

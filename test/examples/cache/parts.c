@@ -90,6 +90,8 @@ static void table_finds_what_it_holds(void)
 		drop(i);
 	expect(shards[0].keys == 0 && shards[0].count <= 2 && shards[0].room < 16,
 	       "an empty table is small");
+	expect(shards[0].bytes == shards[0].room * sizeof(void *),
+	       "its bytes are those of its buckets");
 }
 
 /*
@@ -150,8 +152,8 @@ static void patterns_match_as_in_redis(void)
 
 static void requests_may_be_cut_anywhere(void)
 {
-	static const char bytes[] = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\na\r\nb\r\nECHO ab "
-				    "c\r\n*1\r\n$4\r\nPING\r\n";
+	static const char bytes[] = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\na\r\nb\r\nECHO \"a b\" "
+				    "'c'\r\n*1\r\n$4\r\nPING\r\n";
 	const size_t length = sizeof(bytes) - 1;
 	for (size_t cut = 1; cut < length; cut++) {
 		struct resp_parser p;
