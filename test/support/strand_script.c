@@ -81,9 +81,8 @@ static struct task *task_of(const struct words *words, int n)
 	return &rig.tasks[n];
 }
 
-static int submit_one(const struct words *words, struct task *task)
+static int submit_one(tw_strand *strand, const struct words *words, struct task *task)
 {
-	tw_strand *strand = rig.strand.strand;
 	if (has_word(words, "plain"))
 		return tw_strand_submit(strand, run, task);
 	struct tw_period period = {.size = sizeof period,
@@ -112,7 +111,7 @@ static int submit_one(const struct words *words, struct task *task)
 static void submit(const struct words *words)
 {
 	EACH_NUMBER (words, n)
-		say_answer(submit_one(words, task_of(words, n)));
+		say_answer(submit_one(rig.strand.strand, words, task_of(words, n)));
 }
 
 static void name_timer(const struct words *words)
@@ -138,17 +137,8 @@ static void submit_to(tw_strand **strand, tw_executor *executor, const struct wo
 {
 	if (!*strand)
 		expect_eq(tw_strand_create(strand, rig.strand.rig.service, executor), 0);
-	EACH_NUMBER (words, n) {
-		struct task *task = task_of(words, n);
-		struct tw_strand_task spec = {.size = sizeof spec,
-					      .fn = run,
-					      .arg = task,
-					      .delay_ns = ms_of(words, "delay"),
-					      .release = release};
-		int r = tw_strand_submit_task(*strand, &spec, &task->id);
-		task->has_release = r == 0;
-		say_answer(r);
-	}
+	EACH_NUMBER (words, n)
+		say_answer(submit_one(*strand, words, task_of(words, n)));
 }
 
 static void submit_other(const struct words *words)

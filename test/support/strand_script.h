@@ -11,7 +11,7 @@
  *                         stays=MS: nobody looks while it runs; named=N: under this context;
  *                         {CALLS}, [CALLS]
  *   timer N.. OPTION..    a timer of the service that names the strand as its executor
- *   other N..             tasks of another strand; upper N..: of one over the strand
+ *   other N.. OPTION..    tasks of another strand; upper N..: of one over the strand
  *   cancel N.., cancel_wait N, close, close_wait, destroy, destroy_others
  *   cancel_timer N, cancel_foreign N (by the other strand)
  *   stats NAME.., where   says "on it", if called in a run of the strand

@@ -91,34 +91,3 @@ void expect_ids(const struct strand_rig *rig, const int *ids, size_t n)
 	for (size_t i = 0; i < n; i++)
 		expect_eq(rig->rig.events[i].id, ids[i]);
 }
-
-static void never(void *arg)
-{
-}
-
-void timer_hog_open(struct timer_hog *hog, struct strand_rig *rig)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 16;
-	*hog = (struct timer_hog){.rig = rig};
-	queue_executor_open(&rig->queue);
-	rig_open(&rig->rig, &cfg);
-	expect_eq(tw_strand_create(&rig->strand, rig->rig.service, &rig->queue.base), 0);
-}
-
-void timer_hog_take(struct timer_hog *hog)
-{
-	int room = (int)(sizeof hog->timers / sizeof *hog->timers);
-	tw_service *service = hog->rig->rig.service;
-	while (hog->taken < room &&
-	       tw_schedule(service, HOUR, never, NULL, &hog->timers[hog->taken]) == 0)
-		hog->taken++;
-	expect_lt(hog->taken, room);
-}
-
-void timer_hog_give(struct timer_hog *hog)
-{
-	while (hog->taken > 0)
-		expect_eq(tw_cancel(hog->rig->rig.service, hog->timers[--hog->taken]),
-			  TW_CANCELLED);
-}

@@ -48,17 +48,6 @@ void noted_submit_released(struct noted *noted, uint64_t delay_ns);
 
 struct tw_strand_stats strand_stats(tw_strand *strand);
 
-/* Opens a rig whose service has few timers, and takes all that are left, or gives them back. */
-struct timer_hog {
-	struct strand_rig *rig;
-	tw_timer timers[4096];
-	int taken;
-};
-
-void timer_hog_open(struct timer_hog *hog, struct strand_rig *rig);
-void timer_hog_take(struct timer_hog *hog);
-void timer_hog_give(struct timer_hog *hog);
-
 /* The ids of all runs so far, in order. */
 void expect_ids(const struct strand_rig *rig, const int *ids, size_t n);
 #define expect_order(rig, ...)                      \

@@ -44,6 +44,11 @@ static const struct script executors[] = {
      "queued",
      {{"submit 2 delay=4; refuse 2; submit 1; advance 3; refuse 3; advance 10",
        "@1 run 1, @5 run 2"}}},
+    {"a strand on a strand that waits for a timer in vain may come again when both have gone",
+     "small",
+     {{"upper 1 every=10; fill", "run 1"},
+      {"destroy_others; destroy", "1 cancelled"},
+      {"advance 3; waiting; empty", "@3 0 wait"}}},
 };
 
 Test(strand_executor, executors)
@@ -51,28 +56,32 @@ Test(strand_executor, executors)
 	PLAY(&strand_stage, NULL, executors);
 }
 
-/* A timer of the rig's service, its callback note_run, that names an executor. */
-static tw_timer named(struct noted *noted, uint64_t delay_ns, tw_executor *executor)
+static void close_strand(struct noted *noted)
 {
-	tw_timer timer;
-	struct tw_task task = {.size = sizeof task,
-			       .fn = note_run,
-			       .arg = noted,
-			       .when_ns = delay_ns,
-			       .release = note_release,
-			       .executor = executor};
-	expect_eq(tw_schedule_task(noted->rig->rig.service, &task, &timer), 0);
-	return timer;
+	noted->answer = tw_strand_close(noted->rig->strand, 0);
+}
+
+/* Timers that name the strand and come due. The one with number `closer` closes the strand. */
+static void bring_timers(struct noted *timers, int n, int closer)
+{
+	for (int i = 0; i < n; i++) {
+		timers[i] = NOTED(&rig, i);
+		timers[i].act = i == closer ? close_strand : NULL;
+		struct tw_task task = {.size = sizeof task,
+				       .fn = note_run,
+				       .arg = &timers[i],
+				       .when_ns = MS,
+				       .release = note_release,
+				       .executor = tw_strand_executor(rig.strand)};
+		expect_eq(tw_schedule_task(rig.rig.service, &task, NULL), 0);
+	}
+	rig_advance(&rig.rig, 3 * MS);
 }
 
 Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept)
 {
 	struct noted timers[100];
-	for (int i = 0; i < 100; i++) {
-		timers[i] = NOTED(&rig, i);
-		named(&timers[i], MS, tw_strand_executor(rig.strand));
-	}
-	rig_advance(&rig.rig, 3 * MS);
+	bring_timers(timers, 100, -1);
 	queue_executor_run_next(&rig.queue);
 	expect_eq(rig.rig.ran, 64);
 	strand_rig_pump(&rig);
@@ -81,30 +90,6 @@ Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept)
 }
 
 /* ------------------------------------------------------------------ after the end */
-
-Test(strand_executor, close_ends_the_timers_that_wait_in_it)
-{
-	struct noted timers[100];
-	for (int i = 0; i < 100; i++) {
-		timers[i] = NOTED(&rig, i);
-		named(&timers[i], MS, tw_strand_executor(rig.strand));
-	}
-	rig_advance(&rig.rig, 3 * MS);
-	queue_executor_run_next(&rig.queue); /* leaves off in the middle of a batch */
-	expect_eq(rig.rig.ran, 64);
-	expect_eq(tw_strand_close(rig.strand, 0), 0);
-	for (int i = 0; i < 100; i++) {
-		expect_eq(timers[i].releases, 1);
-		expect_eq(timers[i].fate, i < 64 ? TW_FATE_FIRED : TW_FATE_CANCELLED);
-	}
-	strand_rig_pump(&rig);
-	expect_eq(rig.rig.ran, 64);
-}
-
-static void close_strand(struct noted *noted)
-{
-	noted->answer = tw_strand_close(noted->rig->strand, 0);
-}
 
 /* The batches that wait in the strand. */
 static int batches_in(tw_strand *strand, tw_batch **batches)
@@ -125,12 +110,7 @@ static void closed_in_the_middle(int by_itself)
 	struct noted timers[150];
 	tw_batch *batches[3];
 	int ran = by_itself >= 0 ? by_itself + 1 : 64;
-	for (int i = 0; i < 150; i++) {
-		timers[i] = NOTED(&rig, i);
-		timers[i].act = i == by_itself ? close_strand : NULL;
-		named(&timers[i], MS, tw_strand_executor(rig.strand));
-	}
-	rig_advance(&rig.rig, 3 * MS);
+	bring_timers(timers, 150, by_itself);
 	tw__object_lock(&rig.strand->object);
 	expect_eq(tw__strand_gather(rig.strand), false);
 	tw__object_unlock(&rig.strand->object);
@@ -138,15 +118,15 @@ static void closed_in_the_middle(int by_itself)
 	queue_executor_run_next(&rig.queue);
 	if (by_itself < 0)
 		expect_eq(tw_strand_close(rig.strand, 0), 0);
+	for (int i = 0; i < 150; i++) {
+		expect_eq(timers[i].releases, 1);
+		expect_eq(timers[i].fate, i < ran ? TW_FATE_FIRED : TW_FATE_CANCELLED);
+	}
 	strand_rig_pump(&rig);
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_load_relaxed(tw__batch_word(batches[i], HOLDER_FINISHED)),
 			  tw__batch_chunk(batches[i])->count);
 	expect_eq(rig.rig.ran, ran);
-	for (int i = 0; i < 150; i++) {
-		expect_eq(timers[i].releases, 1);
-		expect_eq(timers[i].fate, i < ran ? TW_FATE_FIRED : TW_FATE_CANCELLED);
-	}
 	expect_sound(rig.rig.service);
 }
 
@@ -165,11 +145,7 @@ Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone
 	tw_strand *upper;
 	struct noted timers[100], task = NOTED(&rig, 100);
 	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
-	for (int i = 0; i < 100; i++) {
-		timers[i] = NOTED(&rig, i);
-		named(&timers[i], MS, tw_strand_executor(rig.strand));
-	}
-	rig_advance(&rig.rig, 3 * MS);
+	bring_timers(timers, 100, -1);
 	queue_executor_run_next(&rig.queue);
 	expect_eq(tw_strand_submit(upper, note_run, &task), 0);
 	expect_eq(tw_strand_close(rig.strand, 0), 0);
@@ -178,39 +154,6 @@ Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone
 	expect_eq(queue_executor_waiting(&rig.queue), 0);
 	expect_eq(task.runs, 1);
 	expect_eq(tw_strand_destroy(upper), 0);
-}
-
-/* ------------------------------------------------------------------------ bases */
-
-/*
- * The upper one could not set a timer, and comes again in a tick; both are destroyed before, and
- * the lower one's memory is among that of strands that were executors once.
- */
-Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone)
-{
-	struct strand_rig mine;
-	struct timer_hog hog;
-	struct noted series = NOTED(&mine, 1);
-	tw_strand *upper;
-	struct tw_strand_task spec = {
-	    .size = sizeof spec, .fn = note_run, .arg = &series, .release = note_release};
-	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
-	spec.period = &period;
-	timer_hog_open(&hog, &mine);
-	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(mine.strand)), 0);
-	expect_eq(tw_strand_submit_task(upper, &spec, &series.task), 0);
-	timer_hog_take(&hog);
-	strand_rig_pump(&mine);
-	expect_eq(series.runs, 1);
-	expect_eq(tw_strand_destroy(upper), 0);
-	expect_eq(tw_strand_destroy(mine.strand), 0);
-	mine.strand = NULL;
-	expect_eq(series.releases, 1);
-	strand_rig_advance(&mine, 3 * MS);
-	expect_eq(queue_executor_waiting(&mine.queue), 0);
-	expect_eq(series.runs, 1);
-	timer_hog_give(&hog);
-	strand_rig_close(&mine); /* the service is free to close */
 }
 
 Test(strand_executor, a_strand_may_serve_a_whole_service)

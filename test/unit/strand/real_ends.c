@@ -77,60 +77,19 @@ static void end_service(tw_service *service)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_closes_and_waits)
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_waits)
 {
 	tw_service *service = begin_service();
 	struct ending ending;
-	for (int round = 0; round < ROUNDS; round++) {
-		begin(&ending, service, destroy_own_when_waited_for);
-		expect_eq(tw_strand_close(ending.strand, TW_FOREVER), 0);
-	}
-	end_service(service);
-}
-
-Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_it_and_waits)
-{
-	tw_service *service = begin_service();
-	struct ending ending;
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < 2 * ROUNDS; round++) {
 		tw_strand_task_id task = begin(&ending, service, destroy_own_when_waited_for);
-		expect_eq(tw_strand_cancel_wait(ending.strand, task, TW_FOREVER), TW_FINISHED);
+		if (round % 2)
+			expect_eq(tw_strand_close(ending.strand, TW_FOREVER), 0);
+		else
+			expect_eq(tw_strand_cancel_wait(ending.strand, task, TW_FOREVER),
+				  TW_FINISHED);
 	}
 	end_service(service);
-}
-
-static void end_behind(bool closes)
-{
-	tw_service *service = begin_service();
-	struct ending ending;
-	for (int round = 0; round < ROUNDS; round++) {
-		tw_strand_task_id behind;
-		struct tw_strand_task spec = {.size = sizeof spec,
-					      .fn = destroy_own_when_released,
-					      .arg = &ending,
-					      .release = let_the_task_destroy};
-		begin(&ending, service, destroy_own_when_released);
-		expect_eq(tw_strand_submit_task(ending.strand, &spec, &behind), 0);
-		int r = closes ? tw_strand_close(ending.strand, 0)
-			       : tw_strand_cancel(ending.strand, behind);
-		if (!closes)
-			expect_eq(r, TW_CANCELLED);
-		else if (r != 0)
-			expect_eq(r, -ETIMEDOUT);       /* the task still runs */
-		while (!atomic_load(&ending.destroyed)) /* the call waits for no task */
-			sched_yield();
-	}
-	end_service(service);
-}
-
-Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_closes_it)
-{
-	end_behind(true);
-}
-
-Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_a_task)
-{
-	end_behind(false);
 }
 
 static void no_task(void *arg)
@@ -138,28 +97,39 @@ static void no_task(void *arg)
 }
 
 /*
- * The work of another strand waits behind the task whose release lets the running task destroy the
- * strand. So the close hands that work over after the strand has gone.
+ * The release of a task that waits behind the running one lets that one destroy the strand, in the
+ * middle of the call that ends the task. In a third of the rounds the work of another strand waits
+ * behind both, so that a close hands it over after the strand has gone.
  */
-Test(strand_real_ends, a_task_destroys_its_strand_while_a_close_comes_to_another_strands_work)
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_ends_a_task)
 {
+	enum { CANCEL, CLOSE, CLOSE_BEFORE_WORK, WAYS };
 	tw_service *service = begin_service();
 	struct ending ending;
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < WAYS * ROUNDS; round++) {
 		tw_strand *upper;
+		tw_strand_task_id behind;
 		struct tw_strand_task spec = {.size = sizeof spec,
 					      .fn = no_task,
 					      .arg = &ending,
 					      .release = let_the_task_destroy};
 		begin(&ending, service, destroy_own_when_released);
-		expect_eq(tw_strand_create(&upper, service, tw_strand_executor(ending.strand)), 0);
-		expect_eq(tw_strand_submit_task(ending.strand, &spec, NULL), 0);
-		expect_eq(tw_strand_submit(upper, no_task, NULL), 0);
-		expect_eq(tw_strand_destroy(upper), 0);
-		int r = tw_strand_close(ending.strand, 0);
-		if (r != 0)
-			expect_eq(r, -ETIMEDOUT); /* the task still runs */
-		while (!atomic_load(&ending.destroyed))
+		if (round % WAYS == CLOSE_BEFORE_WORK)
+			expect_eq(
+			    tw_strand_create(&upper, service, tw_strand_executor(ending.strand)),
+			    0);
+		expect_eq(tw_strand_submit_task(ending.strand, &spec, &behind), 0);
+		if (round % WAYS == CLOSE_BEFORE_WORK) {
+			expect_eq(tw_strand_submit(upper, no_task, NULL), 0);
+			expect_eq(tw_strand_destroy(upper), 0);
+		}
+		if (round % WAYS == CANCEL) {
+			expect_eq(tw_strand_cancel(ending.strand, behind), TW_CANCELLED);
+		} else {
+			int r = tw_strand_close(ending.strand, 0);
+			cr_assert(r == 0 || r == -ETIMEDOUT); /* the task still runs */
+		}
+		while (!atomic_load(&ending.destroyed)) /* the call waits for no task */
 			sched_yield();
 	}
 	end_service(service);
