@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "test/support/rig.h"
 #include "threaded.h"
 
-TestSuite(driver_tick_thread_manners, .timeout = 30);
+TestSuite(driver_tick_thread_manners, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* A thread of this process whose name begins with a prefix. */
 struct seen_thread {
@@ -34,7 +34,9 @@ static void read_name(pid_t id, char name[32])
 	fclose(file);
 }
 
-static size_t find_threads(const char *prefix, struct seen_thread *found, size_t room)
+static struct seen_thread threads[10];
+
+static size_t find_threads(const char *prefix)
 {
 	size_t count = 0;
 	DIR *tasks = opendir("/proc/self/task");
@@ -44,8 +46,8 @@ static size_t find_threads(const char *prefix, struct seen_thread *found, size_t
 		if (thread.id == 0)
 			continue;
 		read_name(thread.id, thread.name);
-		if (strncmp(thread.name, prefix, strlen(prefix)) == 0 && count < room)
-			found[count++] = thread;
+		if (strncmp(thread.name, prefix, strlen(prefix)) == 0 && count < 10)
+			threads[count++] = thread;
 	}
 	closedir(tasks);
 	return count;
@@ -65,11 +67,6 @@ static uint64_t blocked_signals(pid_t id)
 	return mask;
 }
 
-static bool blocks(pid_t id, int number)
-{
-	return blocked_signals(id) >> (number - 1) & 1;
-}
-
 /*
  * A new thread blocks whatever there is, stops included, until the C library has set its mask. The
  * suite's timeout is the watchdog.
@@ -80,65 +77,43 @@ static void await_begun(pid_t id)
 		sched_yield();
 }
 
-Test(driver_tick_thread_manners, and_workers_carry_names)
+Test(driver_tick_thread_manners, and_workers_carry_the_prefix_of_the_config_in_their_names)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 3};
-	rig_open(&rig, &cfg);
-	struct seen_thread threads[10];
-	expect_eq(find_threads("tw-tick", threads, 10), 1);
-	expect_eq(find_threads("tw-grow", threads, 10), 1);
-	expect_eq(find_threads("tw-", threads, 10), 5);
-	rig_close(&rig);
+	static const struct {
+		const char *given, *prefix;
+		size_t wanted;
+	} rows[] = {{NULL, "tw-tick", 1},
+		    {NULL, "tw-grow", 1},
+		    {NULL, "tw-", 5},
+		    {"abcdefghijklmnop", "abcdefghi-", 5},
+		    {"abcdefghijklmnop", "abcdefghi-tick", 1},
+		    {"abcdefghijklmnop", "tw", 0}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct tw_service_config cfg = {
+		    .size = sizeof(cfg), .workers = 3, .thread_name = rows[i].given};
+		reopen_rig(&cfg);
+		expect_eq(find_threads(rows[i].prefix), rows[i].wanted);
+	}
 }
 
-Test(driver_tick_thread_manners, and_workers_carry_the_prefix_of_the_config)
-{
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .workers = 2, .thread_name = "abcdefghijklmnop"};
-	rig_open(&rig, &cfg);
-	struct seen_thread threads[10];
-	expect_eq(find_threads("abcdefghi-", threads, 10), 4);
-	expect_eq(find_threads("abcdefghi-tick", threads, 10), 1);
-	expect_eq(find_threads("tw", threads, 10), 0);
-	rig_close(&rig);
-}
-
+/* The caller's own mask stays as it was. */
 Test(driver_tick_thread_manners, and_workers_block_all_signals_but_their_own_faults)
 {
+	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGTRAP,
+				   SIGABRT, SIGSYS, SIGKILL, SIGSTOP};
+	uint64_t wanted = UINT64_C(0x7fffffff) | UINT64_C(1) << (SIGRTMIN + 2);
+	uint64_t looked_at = wanted, own = blocked_signals(gettid());
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+		wanted &= ~(UINT64_C(1) << (open[i] - 1));
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
-	rig_open(&rig, &cfg);
-	struct seen_thread threads[10];
-	size_t count = find_threads("tw-", threads, 10);
-	expect_eq(count, 4);
-	for (size_t i = 0; i < count; i++)
+	reopen_rig(&cfg);
+	expect_eq(find_threads("tw-"), 4);
+	for (int i = 0; i < 4; i++) {
 		await_begun(threads[i].id);
-	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-	static const int closed[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGUSR1, SIGUSR2,
-				     SIGPIPE, SIGALRM,   SIGTERM, SIGCHLD, SIGIO,
-				     SIGPROF, SIGVTALRM, SIGWINCH};
-	for (size_t i = 0; i < count; i++) {
-		for (size_t j = 0; j < sizeof(open) / sizeof(open[0]); j++)
-			cr_assert(!blocks(threads[i].id, open[j]), "%s blocks signal %d",
-				  threads[i].name, open[j]);
-		for (size_t j = 0; j < sizeof(closed) / sizeof(closed[0]); j++)
-			cr_assert(blocks(threads[i].id, closed[j]), "%s takes signal %d",
-				  threads[i].name, closed[j]);
-		cr_assert(blocks(threads[i].id, SIGRTMIN + 3), "%s takes SIGRTMIN + 3",
-			  threads[i].name);
+		cr_assert((blocked_signals(threads[i].id) & looked_at) == wanted, "%s blocks %llx",
+			  threads[i].name, (unsigned long long)blocked_signals(threads[i].id));
 	}
-	rig_close(&rig);
-}
-
-Test(driver_tick_thread_manners, and_workers_leave_the_callers_signals_as_they_were)
-{
-	sigset_t before, after;
-	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1};
-	rig_open(&rig, &cfg);
-	pthread_sigmask(SIG_SETMASK, NULL, &after);
-	for (int number = 1; number < 32; number++)
-		expect_eq(sigismember(&after, number), sigismember(&before, number));
-	rig_close(&rig);
+	expect_eq(blocked_signals(gettid()), own);
 }
 
 Test(driver_tick_thread_manners, and_workers_take_their_affinity_from_the_config)
@@ -155,17 +130,14 @@ Test(driver_tick_thread_manners, and_workers_take_their_affinity_from_the_config
 	    .affinity = &wanted,
 	    .affinity_size = sizeof(wanted),
 	};
-	rig_open(&rig, &cfg);
-	struct seen_thread threads[10];
-	size_t count = find_threads("tw-", threads, 10);
-	expect_eq(count, 4);
-	for (size_t i = 0; i < count; i++) {
+	reopen_rig(&cfg);
+	expect_eq(find_threads("tw-"), 4);
+	for (int i = 0; i < 4; i++) {
 		expect_eq(sched_getaffinity(threads[i].id, sizeof(seen), &seen), 0);
 		cr_assert(CPU_EQUAL(&seen, &wanted), "%s", threads[i].name);
 	}
 	expect_eq(sched_getaffinity(0, sizeof(seen), &seen), 0);
 	cr_assert(CPU_EQUAL(&seen, &mine));
-	rig_close(&rig);
 }
 
 static void note_stack_size(struct probe *probe)
@@ -191,7 +163,7 @@ Test(driver_tick_thread_manners, and_workers_take_their_stack_size_from_the_conf
 		struct tw_service_config cfg = {.size = sizeof(cfg),
 						.stack_size = rows[i / 2].given};
 		cfg.executor = i % 2 ? NULL : tw_executor_inline();
-		rig_open(&rig, &cfg);
+		reopen_rig(&cfg);
 		struct probe probe = PROBE(&rig, 1);
 		probe.act = note_stack_size;
 		probe_schedule(&probe, 0);
@@ -200,7 +172,6 @@ Test(driver_tick_thread_manners, and_workers_take_their_stack_size_from_the_conf
 		expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 		expect_ge(probe.answer, wanted_kib);
 		expect_lt(probe.answer, wanted_kib + 192); /* ThreadSanitizer adds 130 */
-		rig_close(&rig);
 	}
 }
 
@@ -219,10 +190,9 @@ Test(driver_tick_thread_manners, takes_its_policy_from_the_config)
 	tw_service *service = NULL;
 	int answer = tw_service_create(&service, &cfg);
 	if (answer == 0) {
-		struct seen_thread threads[10];
-		expect_eq(find_threads("tw-tick", threads, 10), 1);
+		expect_eq(find_threads("tw-tick"), 1);
 		expect_eq(sched_getscheduler(threads[0].id) & ~SCHED_RESET_ON_FORK, SCHED_FIFO);
-		size_t count = find_threads("tw-", threads, 10), fifo = 0;
+		size_t count = find_threads("tw-"), fifo = 0;
 		for (size_t i = 0; i < count; i++)
 			fifo += (sched_getscheduler(threads[i].id) & ~SCHED_RESET_ON_FORK) ==
 				SCHED_FIFO;
@@ -238,10 +208,9 @@ Test(driver_tick_thread_manners, and_workers_are_gone_after_destroy)
 {
 	for (int i = 0; i < 20; i++) {
 		struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 4};
-		rig_open(&rig, &cfg);
-		rig_close(&rig);
+		reopen_rig(&cfg);
 	}
-	struct seen_thread threads[10];
-	while (find_threads("tw", threads, 10) > 0) /* a joined thread may show for a moment */
+	reopen_rig(NULL);
+	while (find_threads("tw") > 0) /* a joined thread may show for a moment */
 		sched_yield();
 }
