@@ -16,9 +16,8 @@ enum { TIMERS = 96, GROUPS = 4, STEPS = 250 };
 
 struct entry {
 	bool alive, running;
-	bool barred;  /* cancelled, by itself or with its group: must not run any more */
-	bool rearmed; /* in its run */
-	bool moved;   /* has no place in the order (G6) */
+	bool barred; /* cancelled, by itself or with its group: must not run any more */
+	bool moved;  /* has no place in the order (G6) */
 	tw_timer timer;
 	int group; /* -1: none */
 	uint64_t turn, delay_ns, due_ns;
@@ -87,7 +86,6 @@ static void run_entry(void *arg)
 		e->due_ns += e->period_ns;
 	if (e->runs_left)
 		e->runs_left--;
-	e->rearmed = false;
 }
 
 static void release_entry(void *arg, enum tw_fate fate)
@@ -172,7 +170,6 @@ static void reset_one(struct entry *e)
 		sim_eq(r, 0);
 		e->due_ns = due_ns;
 		e->moved = true;
-		e->rearmed = e->running;
 	}
 }
 
@@ -227,19 +224,11 @@ static void open_program(uint64_t seed)
 
 static void end_program(void)
 {
-	switch (below(3)) {
-	case 0:
-		p.closing = true;
-		sim_eq(tw_sim_close(p.sim, TW_CLOSE_DROP), 0);
-		break;
-	case 1:
-		p.closing = true;
-		sim_eq(tw_sim_close(p.sim, TW_CLOSE_RUN), 0);
-		break;
-	default:
-		sim_eq(tw_sim_run_until_idle(p.sim, TW_FOREVER), 0);
-		break;
-	}
+	unsigned how = (unsigned)below(3);
+	p.closing = how < 2;
+	sim_eq(p.closing ? tw_sim_close(p.sim, how ? TW_CLOSE_RUN : TW_CLOSE_DROP)
+			 : tw_sim_run_until_idle(p.sim, TW_FOREVER),
+	       0);
 	struct tw_service_stats stats = stats_of(p.service);
 	for (struct entry *e = p.entries; e < p.entries + TIMERS; e++)
 		sim_assert(!e->alive, "has not come to its end");

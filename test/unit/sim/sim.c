@@ -52,10 +52,15 @@ static void close_sim(void)
 	expect_eq(tw_sim_destroy(log_.sim), 0);
 }
 
+static void schedule_id(int number, uint64_t delay_ns)
+{
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), delay_ns, log_run, id(number), NULL), 0);
+}
+
 static void schedule_ids(int count, uint64_t delay_ns)
 {
 	for (int i = 0; i < count; i++)
-		expect_eq(tw_schedule(tw_sim_service(log_.sim), delay_ns, log_run, id(i), NULL), 0);
+		schedule_id(i, delay_ns);
 }
 
 /* ----------------------------------------------------------------------- time */
@@ -64,9 +69,7 @@ Test(sim, virtual_year_passes_and_each_run_sees_the_clock_at_its_deadline)
 {
 	open_sim(1, 2);
 	for (int day = 1; day <= 365; day++)
-		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)day * DAY, log_run,
-				      id(day), NULL),
-			  0);
+		schedule_id(day, (uint64_t)day * DAY);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(log_.ran, 365);
 	for (int day = 1; day <= 365; day++) {
@@ -107,42 +110,39 @@ Test(sim, idle_comes_when_nothing_is_left_and_an_endless_series_runs_into_the_li
 	close_sim();
 }
 
-Test(sim, steps_one_by_one_make_the_same_trace_as_a_run)
+static void in_one_run(void)
 {
-	open_sim(7, 3);
-	schedule_ids(100, 10 * MS);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
-	uint64_t trace = tw_sim_trace(log_.sim);
-	close_sim();
-	open_sim(7, 3);
-	schedule_ids(100, 10 * MS);
-	while (tw_sim_step(log_.sim) == 1) {
-	}
-	expect_eq(log_.ran, 100);
-	expect_eq(tw_sim_trace(log_.sim), trace);
-	close_sim();
-	open_sim(7, 3);
-	schedule_ids(100, 10 * MS);
-	for (int i = 0; i < 200; i++)
-		expect_eq(tw_sim_run_for(log_.sim, MS / 7), 0);
-	expect_eq(tw_sim_trace(log_.sim), trace);
-	close_sim();
 }
 
-/* ---------------------------------------------------------------------- order */
-
-Test(sim, one_worker_runs_in_the_order_of_handing_over)
+static void step_by_step(void)
 {
-	for (uint64_t seed = 0; seed < 50; seed++) {
-		open_sim(seed, 1);
-		schedule_ids(200, 10 * MS);
-		expect_eq(tw_sim_run_for(log_.sim, 10 * MS), 0);
-		expect_eq(log_.ran, 200);
-		for (int i = 0; i < 200; i++)
-			expect_eq(log_.ids[i], i);
+	while (tw_sim_step(log_.sim) == 1)
+		;
+}
+
+static void in_short_runs(void)
+{
+	for (int i = 0; i < 200; i++)
+		expect_eq(tw_sim_run_for(log_.sim, MS / 7), 0);
+}
+
+Test(sim, steps_and_runs_of_any_length_make_the_same_trace)
+{
+	void (*const ways[])(void) = {in_one_run, step_by_step, in_short_runs};
+	uint64_t traces[3];
+	for (int i = 0; i < 3; i++) {
+		open_sim(7, 3);
+		schedule_ids(100, 10 * MS);
+		ways[i]();
+		expect_eq(log_.ran, 100);
+		traces[i] = tw_sim_trace(log_.sim);
+		expect_eq(traces[i], traces[0]);
 		close_sim();
 	}
 }
+
+/* ---------------------------------------------------------------------- order */
 
 /* A run may be overtaken without bound. But at most workers - 1 runs wait while others go on. */
 static void expect_possible_for(int workers, int count)
@@ -213,12 +213,12 @@ static void run_both_queues(uint64_t seed, uint32_t workers)
 	out_of_turn = taken_runs = 0;
 	open_config(
 	    (struct tw_sim_config){.seed = seed, .workers = workers, .on_event = check_turn});
-	for (int i = 0; i < 10; i++)
-		expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, log_run, id(i), NULL), 0);
+	schedule_ids(10, MS);
 	expect_eq(tw_sim_step(log_.sim), 1);
 	for (int i = 0; i < 10; i++)
 		expect_eq(tw_sim_submit(log_.sim, log_run, id(100 + i)), 0);
-	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.ran, 0);
+	expect_eq(tw_sim_run_for(log_.sim, 0), 0);
 	expect_eq(log_.ran, 20);
 }
 
@@ -266,6 +266,7 @@ static uint64_t run_chains(uint64_t seed)
 		expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, chain, id(40), NULL), 0);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(log_.ran, 8 * 41);
+	expect_gt(stats_of(tw_sim_service(log_.sim)).refused, 0);
 	uint64_t trace = tw_sim_trace(log_.sim);
 	close_sim();
 	return trace;
@@ -308,48 +309,42 @@ Test(sim, events_are_told_one_by_one)
 
 /* ---------------------------------------------------------------- slow and late */
 
-static void spend_a_second(void *arg)
+static void spend(void *arg)
 {
 	log_run(arg);
 	tw_sim_spend(log_.sim, SECOND);
-}
-
-static void spend_for_ever(void *arg)
-{
-	log_run(arg);
-	tw_sim_spend(log_.sim, SECOND);
+	if (!arg)
+		return;
 	tw_sim_spend(log_.sim, TW_FOREVER);
 	tw_sim_spend(log_.sim, INT64_MAX);
 }
 
-Test(sim, callback_that_spends_all_time_keeps_its_worker_for_good)
+/* One timer whose callback spends time, and then others, one in each tick. */
+static void run_beside_a_slow_one(uint32_t workers, void *for_ever, int others)
 {
-	open_sim(5, 1);
-	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_for_ever, id(0), NULL), 0);
-	expect_eq(tw_schedule(tw_sim_service(log_.sim), 2 * MS, log_run, id(1), NULL), 0);
+	open_sim(5, workers);
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend, for_ever, NULL), 0);
+	for (int i = 1; i <= others; i++)
+		schedule_id(i, (uint64_t)(1 + i) * MS);
 	expect_eq(tw_sim_run_for(log_.sim, 1000 * SECOND), 0);
 	expect_eq(log_.at_ns[0], MS);
-	expect_eq(log_.at_ns[1], 0);
-	close_sim();
 }
 
 Test(sim, slow_callback_keeps_its_worker_and_no_other)
 {
-	open_sim(5, 2);
-	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_a_second, id(0), NULL), 0);
-	for (int i = 1; i <= 20; i++)
-		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)(1 + i) * MS, log_run,
-				      id(i), NULL),
-			  0);
-	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	run_beside_a_slow_one(2, NULL, 20);
 	for (int i = 1; i <= 20; i++)
 		expect_eq(log_.at_ns[i], (uint64_t)(1 + i) * MS);
 	close_sim();
-	open_sim(5, 1);
-	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_a_second, id(0), NULL), 0);
-	expect_eq(tw_schedule(tw_sim_service(log_.sim), 2 * MS, log_run, id(1), NULL), 0);
-	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	run_beside_a_slow_one(1, NULL, 1);
 	expect_eq(log_.at_ns[1], SECOND + MS);
+	close_sim();
+}
+
+Test(sim, callback_that_spends_all_time_keeps_its_worker_for_good)
+{
+	run_beside_a_slow_one(1, id(1), 1);
+	expect_eq(log_.ran, 1);
 	close_sim();
 }
 
@@ -369,31 +364,7 @@ Test(sim, lateness_is_drawn_up_to_its_bound_and_never_early)
 	cr_assert(late);
 }
 
-Test(sim, refused_hand_overs_come_again_by_the_services_policy)
-{
-	for (uint64_t seed = 0; seed < 20; seed++) {
-		open_config((struct tw_sim_config){.seed = seed, .refuse_percent = 90});
-		schedule_ids(100, MS);
-		expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
-		expect_eq(log_.ran, 100);
-		close_sim();
-	}
-}
-
-/* -------------------------------------------------------------- tasks and works */
-
-Test(sim, plain_tasks_run_as_a_pools_do)
-{
-	open_sim(1, 1);
-	for (int i = 0; i < 100; i++)
-		expect_eq(tw_sim_submit(log_.sim, log_run, id(i)), 0);
-	expect_eq(log_.ran, 0);
-	expect_eq(tw_sim_run_for(log_.sim, 0), 0);
-	expect_eq(log_.ran, 100);
-	for (int i = 0; i < 100; i++)
-		expect_eq(log_.ids[i], i);
-	close_sim();
-}
+/* ---------------------------------------------------------------------- works */
 
 static struct tw__work work;
 

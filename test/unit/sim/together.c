@@ -319,14 +319,3 @@ Test(sim_together, all_layers_keep_their_promises_and_the_same_seed_goes_the_sam
 	expect_gt(ends_seen[TIMED_OUT], 0);
 	expect_gt(ends_seen[LOST], 0);
 }
-
-Test(sim_together, another_seed_goes_another_way)
-{
-	enum { SEEDS = 20 };
-	uint64_t traces[SEEDS];
-	for (uint64_t seed = 0; seed < SEEDS; seed++) {
-		traces[seed] = run_program(seed);
-		for (uint64_t i = 0; i < seed; i++)
-			expect_eq(traces[i] != traces[seed], 1);
-	}
-}
