@@ -10,7 +10,8 @@
  * which all of them continue later.
  *
  * The table has a lock of its own, held for some stores: no system call is made under it, and no
- * page touched for the first time. A node belongs to the object that took it. That object's lock
+ * page touched for the first time. Some nodes that were put last lie at hand beside the lock. So a
+ * thread that gets and one that puts exchange one cache line. A node belongs to the object that took it. That object's lock
  * guards the node's end: so a node that was found stays its owner's until the owner gives up its
  * lock.
  *
@@ -50,6 +51,9 @@ struct tw__slab {
 /* The same. */
 struct tw__nodes {
 	_Atomic uint32_t lock;
+	/* free nodes that a get takes first; they count as used in their slabs */
+	uint32_t at_hand; /* as `next` of a node */
+	uint32_t at_hand_count;
 	uint32_t first_generation;
 	size_t node_size;
 	struct tw__slab **slabs;
