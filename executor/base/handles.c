@@ -12,7 +12,7 @@
 #include "mpsc/base/spinlock.h"
 
 /* Others who want the lock meanwhile still spin. */
-enum { PUT_TOGETHER = 16, AT_HAND = 16 };
+enum { PUT_TOGETHER = 16 };
 
 static struct tw__node *node_at(const struct tw__nodes *nodes, uint32_t index)
 {
@@ -108,18 +108,11 @@ static int add_slab(struct tw__nodes *nodes)
 /* -------------------------------------------------------------------- get and put */
 
 /*
- * A node at hand, or of the first slab; NULL: there is none. *fresh: it was never taken from this memory, and
+ * A node of the first slab; NULL: there is none. *fresh: it was never taken from this memory, and
  * has this generation. Then it is not touched here, since a page may have to come first.
  */
 static struct tw__node *take(struct tw__nodes *nodes, uint32_t *index, uint32_t *fresh)
 {
-	if (nodes->at_hand) {
-		struct tw__node *node = node_at(nodes, nodes->at_hand - 1);
-		*fresh = 0;
-		nodes->at_hand = node->next;
-		nodes->at_hand_count--;
-		return node;
-	}
 	struct tw__slab *slab = first_slab(&nodes->partial);
 	if (!slab)
 		return NULL;
@@ -177,21 +170,15 @@ void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
 
 static void give_back(struct tw__nodes *nodes, struct tw__node *node, struct purged **purged)
 {
-	if (nodes->at_hand_count < AT_HAND) {
-		node->next = nodes->at_hand;
-		nodes->at_hand = node->index + 1;
-		nodes->at_hand_count++;
-		return;
-	}
 	struct tw__slab *slab = nodes->slabs[node->index / TW__NODE_SLAB];
 	uint32_t generation = tw_load_relaxed(&node->generation);
 	if (age_of(nodes, generation) > age_of(nodes, slab->base))
 		slab->base = generation;
 	if (!slab->free && slab->fresh == TW__NODE_SLAB)
-		tw__line_insert(&nodes->partial, &nodes->partial.first,
-				tw__in_line_link(&slab->place));
-	node->next = slab->free;
-	slab->free = node->index + 1;
+		tw__line_append(&nodes->partial, tw__in_line_link(&slab->place));
+	node->next = 0;
+	*(slab->free ? &node_at(nodes, slab->last_free - 1)->next : &slab->free) = node->index + 1;
+	slab->last_free = node->index + 1;
 	if (--slab->used == 0 && ++nodes->idle > TW__NODE_IDLE_SLABS)
 		purge(nodes, slab, purged);
 }

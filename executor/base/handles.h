@@ -5,13 +5,13 @@
  * are never 0. A node whose generations are used up is not used again. So no handle ever names a
  * newer node (G5).
  *
- * Nodes are in slabs of 512. A slab whose nodes are all free gives its memory back, except for
+ * Nodes are in slabs of 128. A slab whose nodes are all free gives its memory back, except for
  * TW__NODE_IDLE_SLABS of them. It keeps its indices, and the furthest generation of its nodes, from
- * which all of them continue later.
+ * which all of them continue later. Free nodes are taken in the order in which they were put, slab
+ * by slab: one that was just put is in the cache of the thread that put it.
  *
  * The table has a lock of its own, held for some stores: no system call is made under it, and no
- * page touched for the first time. Some nodes that were put last lie at hand beside the lock. So a
- * thread that gets and one that puts exchange one cache line. A node belongs to the object that took it. That object's lock
+ * page touched for the first time. A node belongs to the object that took it. That object's lock
  * guards the node's end: so a node that was found stays its owner's until the owner gives up its
  * lock.
  *
@@ -24,7 +24,7 @@
 #include "executor/base/line.h"
 #include "mpsc/base/atomics.h"
 
-enum { TW__NODE_SLAB = 512, TW__NODE_IDLE_SLABS = 4, TW__NODES_MAX = 1 << 28 };
+enum { TW__NODE_SLAB = 128, TW__NODE_IDLE_SLABS = 16, TW__NODES_MAX = 1 << 28 };
 
 struct tw__object;
 
@@ -44,16 +44,13 @@ struct tw__slab {
 	char *memory;             /* NULL: purged */
 	uint32_t first;           /* index of its first node */
 	uint32_t base;            /* the furthest generation of a node that was put */
-	uint32_t free;            /* as `next` of a node */
+	uint32_t free, last_free; /* as `next` of a node: a queue */
 	uint32_t used, fresh;     /* nodes that are taken; that were ever, from this memory */
 };
 
 /* The same. */
 struct tw__nodes {
 	_Atomic uint32_t lock;
-	/* free nodes that a get takes first; they count as used in their slabs */
-	uint32_t at_hand; /* as `next` of a node */
-	uint32_t at_hand_count;
 	uint32_t first_generation;
 	size_t node_size;
 	struct tw__slab **slabs;

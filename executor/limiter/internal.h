@@ -1,48 +1,59 @@
 /*
- * The limiter inside: an object (executor/base/object.h) without an inbox, and with two works. User
- * code, and executors' submits, run without its lock.
+ * The limiter inside: an object (executor/base/object.h) with two works. User code, and executors'
+ * submits, run without its lock.
  *
  * State of a job, under the lock
  *
- *   COMING    not accepted yet                            -> QUEUED, by its submit
- *   QUEUED    in line                                     -> RUNNING, by a runner
- *   RUNNING   an attempt, until its `stop` has returned   -> ASKING, DELAYED
- *   ASKING    the executor asks retry.allow               -> DELAYED
- *   DELAYED   the delay before the next attempt           -> QUEUED, by the tick thread
- *   SETTLED   its result is final, from any of these      -> GONE
+ *   COMING    not accepted yet, or in the inbox         -> QUEUED
+ *   QUEUED    in line                                   -> RUNNING, SETTLED
+ *   RUNNING   an attempt is in progress                 -> ENDED, ASKING, DELAYED, SETTLED
+ *   ENDED     it is over, its `stop` has not returned   -> ASKING, DELAYED, SETTLED
+ *   ASKING    the executor asks retry.allow             -> DELAYED, SETTLED
+ *   DELAYED   the delay before the next attempt         -> QUEUED, SETTLED
+ *   SETTLED   its result is final                       -> GONE
  *   GONE      the node is free
  *
- * The total timeout settles a job in any state, on the tick thread. Its attempt may go on then
- * (INSIDE), and so may retry.allow (ASKED): `release` waits for both, `done` does not. Cancel and
- * close settle a job that waits. Whoever changes a job calls tw__job_go_on, which chooses by the
- * state and the flags what is next.
+ *   change                    who makes it                                 where
+ *   COMING -> QUEUED          submit; who takes the inbox                  lock.c
+ *   QUEUED -> RUNNING         a runner                                     tell.c
+ *   RUNNING, if not settled   a runner; complete                           settle.c
+ *   ENDED, ASKING -> DELAYED  the thread that called `stop` or retry.allow settle.c
+ *   DELAYED -> QUEUED         the tick thread                              settle.c
+ *   any -> SETTLED            all of these; the tick thread at a timeout;  settle.c
+ *                             cancel and close if the job waits
  *
- * User code that is due. A job is in one list at most: a line, the list of the thread which has the
- * lock, or the limiter's. `todo` says what is called next. It stays until that has returned, except
- * with ASK:
+ * The total timeout settles a job in any state. Its attempt may go on then (INSIDE), and so may
+ * retry.allow (ASKED): `release` waits for both, `done` does not.
  *
- *   STOP      `done` waits until `stop` has returned
+ * User code that is due. A job is in one list at most: that of the thread which has the lock, or
+ * the limiter's. `todo` says what is called next:
+ *
+ *   STOP      until `stop` has returned: `done` waits
  *   ASK       in the limiter's list; if the job settles meanwhile, it becomes DONE
  *   DONE      the event SETTLED and `done`
  *   RELEASE   `release`
  *
  * A thread calls what is in its list when it gives up the lock (tw__limiter_unlock). The tick
- * thread's list is the limiter's: the work `tell` takes one job at a time from it, and is submitted
- * again before it calls anything, so a callback that blocks holds up nobody.
+ * thread calls nothing: its list is the limiter's, from which the work `tell` takes one job at a
+ * time. That work is submitted again before it calls anything, so a callback that blocks holds up
+ * nobody.
  *
  * Runners. A permit is not given to a certain job: the work `run` takes the first in line when it
- * gets to run, and goes on with the next as long as no user code is due. One that starts a job
- * first submits the work again if another can start. There are two works, since a pool keeps a
- * worker free of those that may block.
+ * gets to run. It goes on with the next as long as no user code is due. One that starts a job first
+ * submits the work again if another can start.
  *
- * Users of the object: `run` and `tell` while they are out, each timer, each call that gives up the
- * lock and comes back. So the limiter outlives what is on its way.
+ * Users of the object: `run` (as ACTIVE) and `tell` while they are out, each timer, each call that
+ * gives up the lock and comes back. So the limiter outlives what is on its way.
  *
- * A job with times has one timer, for its next instant. It goes by the clock and the state, so it
- * does no harm if it comes early or late. A job that ends while its timer is on the way keeps its
- * node until then. If no timer is to be had, a work on the tick thread looks in each tick.
+ * A job with times has one timer of the service, for its next instant. The tick thread runs it. It
+ * goes by the clock and the state, so it does no harm if it comes early or late. A job that ends
+ * while its timer is on the way keeps its node until then. If no timer is to be had, a work on the
+ * tick thread looks at the job in each tick.
  *
- * Model: test/model/retry.pml.
+ * The node goes back when the job is FINISHED, its timer is in, its result is not kept, and nobody
+ * waits for it.
+ *
+ * Models: test/model/inbox.pml, test/model/retry.pml.
  */
 #ifndef TW_EXECUTOR_LIMITER_H
 #define TW_EXECUTOR_LIMITER_H
@@ -62,6 +73,7 @@ enum tw__job_state {
 	TW__JOB_COMING,
 	TW__JOB_QUEUED,
 	TW__JOB_RUNNING,
+	TW__JOB_ENDED,
 	TW__JOB_ASKING,
 	TW__JOB_DELAYED,
 	TW__JOB_SETTLED
@@ -92,6 +104,8 @@ enum {
 	TW__JOB_FINISHED = 2048
 };
 
+struct tw__job;
+
 /* A timer of the service, and what the tick thread does then, under the lock. */
 struct tw__due {
 	struct tw_limiter *limiter;
@@ -104,7 +118,7 @@ struct tw__due {
 /* Of a job that is more than a function: times, retries, more callbacks. Others share one. */
 struct tw__job_options {
 	struct tw__job *job;
-	struct tw__due due;
+	struct tw__due due; /* tw__job_time */
 	uint64_t queue_timeout_ns, attempt_timeout_ns;
 	/* of the stay in line, the attempt or the delay; UINT64_MAX: none, as below */
 	uint64_t until_ns;
@@ -114,26 +128,39 @@ struct tw__job_options {
 	uint64_t delay_ns; /* of the next retry, without jitter */
 	uint32_t permits;  /* of each attempt */
 	tw_job_stop_fn *stop;
-	tw_job_release_fn *release; /* NULL: none, or it was called */
+	tw_job_release_fn *release;
+};
+
+/* A ring for each priority. */
+struct tw__in_ring {
+	struct tw__job *next, *previous;
+	struct tw__job *lower, *higher; /* of the ring's first: those of the next rings */
+	bool is_first;
 };
 
 struct tw__job {
 	struct tw__node node;
-	struct tw__job *next;     /* in its list; in a line, in the ring of its priority */
-	struct tw__job *previous; /* in the ring */
-	struct tw__job *lower;    /* of a ring's first: that of the next ring */
+	union {
+		struct tw__in_line place; /* in the inbox, or a list to tell */
+		struct tw__in_ring ring;  /* in line, or delayed */
+	};
 	tw_job_fn *fn;
 	void *arg;
 	tw_job_done_fn *done;
 	void *context;
 	const char *name; /* or NULL */
 	struct tw__job_options *options;
-	struct tw_job_result result; /* final when it has settled; id 0: not accepted */
-	uint64_t since_ns;           /* it came into line, or its attempt began */
-	uint32_t took;               /* permits, INSIDE */
+	uint64_t id;
+	uint64_t since_ns; /* it came into line, or its attempt began */
+	uint64_t queued_ns, run_ns;
+	void *value;
+	int error;
+	uint32_t attempts;
+	uint32_t took; /* permits, INSIDE */
 	uint16_t flags;
 	int16_t priority;
 	uint8_t state;         /* enum tw__job_state */
+	uint8_t status;        /* enum tw_job_status, SETTLED */
 	uint8_t todo;          /* enum tw__job_todo */
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: tw__job_answers; threads sleep on it */
@@ -147,12 +174,17 @@ struct tw__job_line {
 	uint64_t extra; /* permits that these wait for, beyond one for each */
 };
 
-/* User code to be called without the lock. All zeros: none. */
+/* User code to be called without the lock. */
 struct tw__tells {
-	struct tw__job *first, *last;
+	struct tw__line jobs;
 	bool idle;
 	struct tw_limiter_event retried; /* kind 0: none */
 };
+
+#define TW__NOTHING_TO_TELL(tells)                    \
+	{                                             \
+		.jobs = {.end = &(tells).jobs.first } \
+	}
 
 /* ----------------------------------------------------------------- limiter */
 
@@ -172,8 +204,8 @@ struct tw__listener {
 };
 
 struct tw__idles {
-	uint64_t reached; /* times that listeners became due */
-	uint64_t told;    /* of these: those whose listeners have returned */
+	uint64_t reached,
+	    told; /* times the limiter was idle; those whose listeners have returned */
 	bool event_due, telling;
 	struct tw__line waiting, due;
 };
@@ -188,29 +220,45 @@ struct tw__rate {
 	struct tw__due due;
 };
 
+struct tw__counters {
+	uint64_t added, settled, ended[TW_JOB_STATUS_DROPPED + 1];
+	uint64_t retried, rejected, refused_completions;
+	struct tw__histogram queue, run;
+};
+
+struct tw__permits {
+	uint64_t limit;
+	uint64_t out;      /* permits */
+	uint64_t attempts; /* that have them */
+	uint64_t late;     /* of these: of jobs that have timed out */
+};
+
+/* The object's word, to which submitters write, and its lock are on two cache lines. */
 struct tw_limiter {
+	alignas(TW__CACHE_LINE) uint64_t random;
 	struct tw__object object; /* its work: `tell` */
-	struct tw__work run;
+	bool active;              /* as ACTIVE, as far as who has the lock knows */
 	bool run_out, tell_out;
 	bool paused, ended; /* ended: what waited was dropped. Nothing starts, nothing is retried */
-	uint32_t room_sleepers;        /* of the object's sleepers: those who wait for room */
-	uint64_t now_ns;               /* the clock, as who has the lock has read it; or 0 */
-	struct tw__tells tells, *mine; /* mine: of who has the lock */
+
 	struct tw__job_line line, delayed;
-	uint64_t ended_as[TW_JOB_STATUS_DROPPED + 1];
-	uint64_t unfinished; /* jobs of which something may still be called */
-	uint64_t random;
-	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */
+	struct tw__permits permits;
+	uint64_t unfinished;
+	_Atomic uint32_t room_rings; /* for those who wait for room, as the object's bell */
+	uint32_t room_sleepers;
+	struct tw__node_batch gone;    /* given back in pieces: each is a meeting with submitters */
+	struct tw__tells tells, *mine; /* mine: of who has the lock */
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;
-	struct tw__histogram queue_ns, run_ns;
-	struct tw_limiter_stats stats; /* what is not derived (tw_limiter_stats) */
+	struct tw__counters counters;
+	struct tw__work run;
 
 	alignas(TW__CACHE_LINE) struct tw__nodes nodes;
 
 	/* Constant. */
 	alignas(TW__CACHE_LINE) tw_service *service;
+	bool has_inbox;
 	struct tw_limiter_config config;
 };
 
@@ -222,24 +270,14 @@ static inline bool tw__job_is_own(const struct tw__job *job)
 	return job->options != &tw__plain_options;
 }
 
+static inline bool tw__tells_any(const struct tw__tells *tells)
+{
+	return tells->jobs.first || tells->idle || tells->retried.kind;
+}
+
 static inline struct tw__listener *tw__listener_of(tw__link link)
 {
 	return TW__OWNER(struct tw__listener, place, link);
-}
-
-/* The lock is held: one reading serves until it is given up. */
-static inline uint64_t tw__limiter_now(struct tw_limiter *l)
-{
-	if (!l->now_ns)
-		l->now_ns = tw_service_now(l->service);
-	return l->now_ns;
-}
-
-/* Readings of two threads may be out of order. */
-static inline uint64_t tw__job_since(struct tw_limiter *l, const struct tw__job *job)
-{
-	uint64_t now_ns = tw__limiter_now(l);
-	return now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 }
 
 /* UINT64_MAX: never. */
@@ -248,26 +286,25 @@ static inline uint64_t tw__instant_after(uint64_t now_ns, uint64_t span_ns)
 	return span_ns ? now_ns + span_ns : UINT64_MAX;
 }
 
+_Static_assert(offsetof(struct tw_limiter, object.lock) == TW__CACHE_LINE, "lines");
+
 /* Permits that the job's next attempt takes. */
 static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw__job *job)
 {
-	return job->options->permits < l->stats.max_concurrency ? job->options->permits
-								: l->stats.max_concurrency;
+	return job->options->permits < l->permits.limit ? job->options->permits : l->permits.limit;
 }
 
-/* The line in which it waits, or NULL. */
-static inline struct tw__job_line *tw__line_of(struct tw_limiter *l, const struct tw__job *job)
+/* Jobs that wait, in line or for a retry. */
+static inline uint64_t tw__limiter_waiting(const struct tw_limiter *l)
 {
-	return job->state == TW__JOB_QUEUED    ? &l->line
-	       : job->state == TW__JOB_DELAYED ? &l->delayed
-					       : NULL;
+	return l->line.count + l->delayed.count;
 }
 
 /* Threads that wait for the job need wait no longer. */
 static inline bool tw__job_answers(const struct tw__job *job)
 {
 	return job->flags & TW__JOB_TOLD ||
-	       (job->state == TW__JOB_SETTLED && job->result.status == TW_JOB_STATUS_TIMED_OUT);
+	       (job->state == TW__JOB_SETTLED && job->status == TW_JOB_STATUS_TIMED_OUT);
 }
 
 /* The handle of the submit; and that of the last attempt. */
@@ -278,7 +315,7 @@ static inline tw_job tw__job_handle(const struct tw__job *job)
 
 static inline tw_job tw__attempt_handle(const struct tw__job *job)
 {
-	return (tw_job){.id = tw__node_handle(&job->node), .attempt = job->result.attempts};
+	return (tw_job){.id = tw__node_handle(&job->node), .attempt = job->attempts};
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* The limiter as a whole: its birth and end, pause, close, waiting until it is idle, statistics. */
 #include <string.h>
 
-#include "executor/limiter/line.h"
+#include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
 #include "wheel/timer/timing.h"
@@ -12,29 +12,28 @@ enum { DROPPED_IN_A_ROW = 64 };
 /* No job is left, and no listener is due. */
 static bool is_idle(const struct tw_limiter *l)
 {
-	return !l->unfinished && l->idles.told == l->idles.reached;
+	const struct tw__idles *i = &l->idles;
+	return !l->unfinished && !i->telling && !i->event_due && !i->due.first;
 }
 
 /* ------------------------------------------------------------------- create */
 
 /* A pool must have room for n jobs that block, and one run more. */
-static bool holds(tw_executor *executor, uint32_t flags, uint32_t max_concurrency)
+static bool holds(struct tw_limiter *l, uint32_t max_concurrency)
 {
-	unsigned capacity = tw__executor_capacity(executor);
-	bool blocks = !(flags & TW_LIMITER_NONBLOCKING);
+	unsigned capacity = tw__executor_capacity(tw__object_base(&l->object).executor);
+	bool blocks = !(l->config.flags & TW_LIMITER_NONBLOCKING);
 	return max_concurrency > 0 && max_concurrency <= TW__MAX_CONCURRENCY &&
 	       (!blocks || !capacity || max_concurrency < capacity);
 }
 
-static int config_check(const struct tw_limiter_config *c, tw_service *service)
+static int config_check(const struct tw_limiter_config *c)
 {
 	const char *bad = NULL;
 	const uint32_t flags = TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES |
 			       TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE;
-	tw_executor *executor = c->executor ? c->executor : service->executor;
 	tw__need(&bad, !(c->flags & ~flags), "flags");
 	tw__need(&bad, tw__executor_is_sound(c->executor), "executor");
-	tw__need(&bad, bad || holds(executor, c->flags, c->max_concurrency), "max_concurrency");
 	tw__need(&bad, c->max_pending <= (c->flags & TW_LIMITER_NO_QUEUE ? 0 : TW__NODES_MAX),
 		 "max_pending");
 	tw__need(&bad, c->rate_starts <= TW__MAX_RATE, "rate_starts");
@@ -60,60 +59,74 @@ static void free_limiter(struct tw__object *object)
 
 static bool limiter_look(struct tw__object *object, struct tw__figures *out)
 {
-	const struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
-	*out = (struct tw__figures){.running = l->stats.running,
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
+	const struct tw__counters *c = &l->counters;
+	tw__inbox_look(l);
+	*out = (struct tw__figures){.running = l->permits.attempts,
 				    .waiting = l->line.count,
 				    .since_ns = l->line.first ? l->line.first->since_ns : 0,
 				    .delayed = l->delayed.count,
-				    .rejected = l->stats.rejected,
-				    .retried = l->stats.retried,
-				    .timed_out = l->ended_as[TW_JOB_STATUS_TIMED_OUT],
-				    .queue = &l->queue_ns,
-				    .run = &l->run_ns};
+				    .rejected = c->rejected,
+				    .retried = c->retried,
+				    .timed_out = c->ended[TW_JOB_STATUS_TIMED_OUT],
+				    .queue = &c->queue,
+				    .run = &c->run};
 	return false;
 }
 
 static const struct tw__object_kind limiter_kind = {"limiter", free_limiter, limiter_look};
 
+static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *c)
+{
+	l->service = service;
+	l->config = *c;
+	tw__object_set_name(&l->object, c->name);
+	if (!c->max_pending && !(c->flags & TW_LIMITER_NO_QUEUE))
+		l->config.max_pending = TW__NODES_MAX;
+	l->has_inbox = l->config.max_pending == TW__NODES_MAX && !c->rate_starts &&
+		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED));
+	l->paused = c->flags & TW_LIMITER_PAUSED;
+	l->permits.limit = c->max_concurrency;
+	l->random = c->seed ? tw__random_mix(c->seed) : tw__living_seed(service);
+	tw__line_init(&l->idles.waiting);
+	tw__line_init(&l->idles.due);
+	tw__line_init(&l->tells.jobs);
+	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
+	tw__work_init(&l->run, service, tw__object_base(&l->object).executor, tw__limiter_run);
+	l->run.is_job = !(c->flags & TW_LIMITER_NONBLOCKING);
+}
+
 int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
 {
-	struct tw_limiter_config c;
+	struct tw_limiter_config config;
 	if (!out || !service || !cfg)
 		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
-	int r = TW__STRUCT_READ(tw_limiter_config, &c, executor, cfg);
+	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
 	if (!r)
-		r = config_check(&c, service);
+		r = config_check(&config);
 	if (r)
 		return r;
 	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
 	if (!l)
 		return -ENOMEM;
 	memset(l, 0, sizeof *l);
-	l->service = service;
-	if (c.rate_starts)
-		r = tw__rate_set(l, c.rate_starts, c.rate_interval_ns);
-	if (!r)
-		r = tw__object_init(&l->object, service, c.executor, tw__limiter_tell,
-				    &limiter_kind);
+	r = tw__object_init(&l->object, service, config.executor, tw__limiter_tell, &limiter_kind);
 	if (r) {
-		free(l->rate.starts_ns);
 		free(l);
 		return r;
 	}
-	tw__work_init(&l->run, service, l->object.executor, tw__limiter_run);
-	l->run.is_job = !(c.flags & TW_LIMITER_NONBLOCKING);
-	if (!c.max_pending && !(c.flags & TW_LIMITER_NO_QUEUE))
-		c.max_pending = TW__NODES_MAX;
-	l->config = c;
-	tw__object_set_name(&l->object, c.name);
-	l->paused = c.flags & TW_LIMITER_PAUSED;
-	l->stats.max_concurrency = c.max_concurrency;
-	l->random = c.seed ? tw__random_mix(c.seed) : tw__living_seed(service);
-	tw__line_init(&l->idles.waiting);
-	tw__line_init(&l->idles.due);
-	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
-	*out = l;
-	return 0;
+	set_up(l, service, &config);
+	bool fits = holds(l, config.max_concurrency);
+	if (fits && config.rate_starts)
+		r = tw__rate_set(l, config.rate_starts, config.rate_interval_ns);
+	bool is_made = fits && !r;
+	tw__object_lock(&l->object);
+	if (is_made)
+		*out = l;
+	else
+		tw__object_close(&l->object);
+	tw__limiter_leave(l, !is_made);
+	return fits ? r : tw__bad_member(-EINVAL, __func__, "tw_limiter_config", "max_concurrency");
 }
 
 int tw_limiter_destroy(tw_limiter *l)
@@ -123,13 +136,16 @@ int tw_limiter_destroy(tw_limiter *l)
 	if (tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
 	tw__limiter_lock(l, NULL);
-	if (!is_idle(l) || l->stats.running || l->object.sleepers) {
-		tw__object_unlock(&l->object);
+	if (!is_idle(l) || l->permits.attempts || l->object.sleepers || l->room_sleepers) {
+		tw__limiter_leave(l, 0);
 		return -EBUSY;
 	}
 	struct tw__base base = tw__object_base(&l->object);
+	tw__object_close(&l->object);
 	tw__base_leave_work(&base, &l->run); /* it has nothing to run */
 	tw__due_stop(&l->rate.due);
+	tw__limiter_leave(l, 0);
+	tw__object_lock(&l->object);
 	tw__object_destroy(&l->object);
 	return 0;
 }
@@ -143,23 +159,26 @@ int tw_limiter_destroy(tw_limiter *l)
  */
 static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
+	const struct tw__idles *i = &l->idles;
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	uint64_t wanted = l->idles.reached + (l->unfinished > 0);
+	uint64_t before = l->unfinished == 0 && i->told != i->reached ? i->reached - 1 : i->reached;
 	bool in_time = timeout_ns != 0;
-	while (l->idles.told < wanted && in_time)
-		in_time = tw__limiter_await(l, deadline_ns);
-	return l->idles.told < wanted ? -ETIMEDOUT : 0;
+	while (!is_idle(l) && i->told <= before && in_time) {
+		in_time = tw__object_await(&l->object, deadline_ns);
+		tw__object_unlock(&l->object);
+		tw__limiter_lock(l, NULL);
+	}
+	return is_idle(l) || i->told > before ? 0 : -ETIMEDOUT;
 }
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 {
-	int r = tw__limiter_enter(__func__, l, NULL);
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	if (timeout_ns && tw__inside_object(&l->object, NULL)) {
-		tw__object_unlock(&l->object);
+	if (timeout_ns && tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
-	}
+	tw__limiter_lock(l, NULL);
 	tw__object_use(&l->object);
 	r = await_idle(l, timeout_ns);
 	tw__limiter_leave(l, 1);
@@ -177,14 +196,17 @@ static struct tw__listener *listener_make(tw_idle_fn *fn, void *arg)
 
 static void listener_add(struct tw_limiter *l, struct tw__listener *listener)
 {
-	tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
-	if (!l->unfinished)
-		tw__idle_reached(l);
+	if (l->unfinished) {
+		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
+	} else {
+		tw__listener_is_due(l, listener);
+		l->mine->idle = true;
+	}
 }
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
-	struct tw__tells tells = {0};
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
 	if (r)
 		return r;
@@ -201,9 +223,10 @@ int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 
 int tw_limiter_set_paused(tw_limiter *l, bool paused)
 {
-	int r = tw__limiter_enter(__func__, l, NULL);
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
+	tw__limiter_lock(l, NULL);
 	l->paused = paused;
 	tw__limiter_leave(l, 0);
 	return 0;
@@ -211,12 +234,13 @@ int tw_limiter_set_paused(tw_limiter *l, bool paused)
 
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
-	int r = l && !holds(l->object.executor, l->config.flags, max_concurrency)
-		    ? tw__bad(-EINVAL, __func__, "max_concurrency")
-		    : tw__limiter_enter(__func__, l, NULL);
+	int r = TW__OBJECT_CHECK(l, "limiter");
+	if (!r && !holds(l, max_concurrency))
+		r = tw__bad(-EINVAL, __func__, "max_concurrency");
 	if (r)
 		return r;
-	l->stats.max_concurrency = max_concurrency;
+	tw__limiter_lock(l, NULL);
+	l->permits.limit = max_concurrency;
 	tw__limiter_leave(l, 0);
 	return 0;
 }
@@ -240,18 +264,22 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 
 /* -------------------------------------------------------------------- close */
 
-static int close_check(const char *call, struct tw_limiter *l, enum tw_close_mode mode)
+/* Refuses jobs from now on. The call becomes a user. */
+static void begin_close(struct tw_limiter *l)
 {
-	int r = TW__OBJECT_CHECK_IN(call, l, "limiter");
-	return !r && (unsigned)mode > TW_CLOSE_DRAIN ? tw__bad(-EINVAL, call, "mode") : r;
+	tw__limiter_lock(l, NULL);
+	tw__object_use(&l->object);
+	tw__object_close(&l->object);
+	tw__limiter_leave(l, 0);
 }
 
 /* In the order in which they would have run; those that wait for a retry last. */
 static void drop_all(struct tw_limiter *l)
 {
 	struct tw__base base = tw__object_base(&l->object);
-	struct tw__tells tells = {0};
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	struct tw__job *job;
+	uint64_t now_ns = tw_service_now(l->service);
 	do {
 		tw__limiter_lock(l, &tells);
 		l->ended = true;
@@ -259,35 +287,29 @@ static void drop_all(struct tw_limiter *l)
 		for (int n = 0; n < DROPPED_IN_A_ROW; n++) {
 			if (!(job = l->line.first) && !(job = l->delayed.first))
 				break;
-			tw__job_leave_line(l, job);
+			tw__job_leave_line(l, job, now_ns);
 			tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 		}
 		tw__limiter_unlock(l, 0);
 	} while (job);
 }
 
-/* Refuses jobs from now on, and drops those that wait, by the mode. The call becomes a user. */
-static void begin_close(struct tw_limiter *l, enum tw_close_mode mode)
-{
-	tw__limiter_lock(l, NULL);
-	tw__object_use(&l->object);
-	tw__object_close(&l->object);
-	tw__limiter_leave(l, 0);
-	if (mode == TW_CLOSE_DROP)
-		drop_all(l);
-}
-
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	int r = close_check(__func__, l, mode);
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__bad(-EINVAL, __func__, "mode");
 	if (timeout_ns && tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
-	begin_close(l, mode);
+	bool drops = mode == TW_CLOSE_DROP;
+	begin_close(l);
+	if (drops)
+		drop_all(l);
 	tw__limiter_lock(l, NULL);
 	r = await_idle(l, timeout_ns);
-	if (r && mode != TW_CLOSE_DROP) {
+	if (r && !drops) {
 		tw__object_unlock(&l->object);
 		drop_all(l);
 		tw__limiter_lock(l, NULL);
@@ -299,16 +321,20 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
 {
-	struct tw__tells tells = {0};
-	int r = close_check(__func__, l, mode);
-	if (!r && !fn)
-		r = tw__invalid("fn is NULL");
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
+	if (!fn)
+		return tw__invalid("fn is NULL");
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__bad(-EINVAL, __func__, "mode");
 	struct tw__listener *listener = listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
-	begin_close(l, mode);
+	begin_close(l);
+	if (mode == TW_CLOSE_DROP)
+		drop_all(l);
 	tw__limiter_lock(l, &tells);
 	listener_add(l, listener);
 	tw__limiter_unlock(l, 1);
@@ -321,26 +347,35 @@ int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 {
 	int r = TW__OUT_CHECK(tw_limiter_stats, out, running);
 	if (!r)
-		r = tw__limiter_enter(__func__, l, NULL);
+		r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	struct tw_limiter_stats s = l->stats;
-	s.debt = s.permits > s.max_concurrency ? s.permits - s.max_concurrency : 0;
-	s.retrying = l->delayed.count;
-	s.succeeded = l->ended_as[TW_JOB_STATUS_SUCCEEDED];
-	s.failed = l->ended_as[TW_JOB_STATUS_FAILED];
-	s.cancelled = l->ended_as[TW_JOB_STATUS_CANCELLED];
-	s.timed_out = l->ended_as[TW_JOB_STATUS_TIMED_OUT];
-	s.dropped = l->ended_as[TW_JOB_STATUS_DROPPED];
-	s.pending = s.added - (s.succeeded + s.failed + s.cancelled + s.timed_out + s.dropped) -
-		    (s.running - s.late);
-	s.queue = tw__histogram_read(&l->queue_ns);
-	s.run = tw__histogram_read(&l->run_ns);
-	if (s.queue.count)
-		s.queue_mean_ns = tw_load_relaxed(&l->queue_ns.sum_ns) / s.queue.count;
-	if (s.run.count)
-		s.run_mean_ns = tw_load_relaxed(&l->run_ns.sum_ns) / s.run.count;
+	tw__limiter_lock(l, NULL);
+	const struct tw__counters *c = &l->counters;
+	struct tw_limiter_stats stats = {
+	    .max_concurrency = l->permits.limit,
+	    .running = l->permits.attempts,
+	    .late = l->permits.late,
+	    .permits = l->permits.out,
+	    .debt = l->permits.out > l->permits.limit ? l->permits.out - l->permits.limit : 0,
+	    .pending = c->added - c->settled - (l->permits.attempts - l->permits.late),
+	    .retrying = l->delayed.count,
+	    .added = c->added,
+	    .succeeded = c->ended[TW_JOB_STATUS_SUCCEEDED],
+	    .failed = c->ended[TW_JOB_STATUS_FAILED],
+	    .cancelled = c->ended[TW_JOB_STATUS_CANCELLED],
+	    .timed_out = c->ended[TW_JOB_STATUS_TIMED_OUT],
+	    .dropped = c->ended[TW_JOB_STATUS_DROPPED],
+	    .retried = c->retried,
+	    .rejected = c->rejected,
+	    .refused_completions = c->refused_completions,
+	    .queue = tw__histogram_read(&c->queue),
+	    .run = tw__histogram_read(&c->run)};
+	if (stats.queue.count)
+		stats.queue_mean_ns = tw_load_relaxed(&c->queue.sum_ns) / stats.queue.count;
+	if (stats.run.count)
+		stats.run_mean_ns = tw_load_relaxed(&c->run.sum_ns) / stats.run.count;
 	tw__object_unlock(&l->object);
-	tw__struct_write(out, &s, sizeof s);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

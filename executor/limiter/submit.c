@@ -1,7 +1,7 @@
-/* How jobs come to a limiter: what is asked of them, whether there is room. Calls settle.c. */
+/* How jobs come to a limiter: what is asked of them, whether there is room. Calls run.c. */
 #include <string.h>
 
-#include "executor/limiter/line.h"
+#include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 
 /* -------------------------------------------------------------------- input */
@@ -87,6 +87,7 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 	job->done = task->done;
 	job->context = tw__context_capture();
 	job->name = task->name;
+	job->since_ns = now_ns;
 	job->options = is_plain(task) ? &tw__plain_options : make_options(l, job, task, now_ns);
 	if (!job->options) {
 		tw__node_put(&l->nodes, node);
@@ -96,6 +97,15 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 				(task->flags & TW_LIMITER_TASK_KEEP ? TW__JOB_KEEP : 0));
 	job->priority = (int16_t)task->priority;
 	return 0;
+}
+
+/* Its timer may be on the way. The lock is held. */
+static void unmake(struct tw_limiter *l, struct tw__job *job)
+{
+	job->state = TW__JOB_SETTLED;
+	job->flags = TW__JOB_FINISHED;
+	tw__job_keep_time(job);
+	tw__job_look_for_end(l, job);
 }
 
 /* ------------------------------------------------------------------- accept */
@@ -108,11 +118,13 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 {
 	if (tw_load_relaxed(&l->object.closed))
 		return -ESHUTDOWN;
-	if (job->options->permits > l->stats.max_concurrency)
+	if (job->options->permits > l->permits.limit)
 		return -EINVAL; /* told after the unlock */
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
-	return tw__limiter_has_room(l, job->options->permits) ? 0 : -EAGAIN;
+	uint64_t in_line = l->line.count + l->line.extra;
+	bool fits = l->permits.out + in_line + job->options->permits <= l->permits.limit;
+	return tw__limiter_has_room(l) && (l->config.max_pending || fits) ? 0 : -EAGAIN;
 }
 
 /* As admit. A job whose total timeout passes meanwhile is taken, and times out in line. */
@@ -120,44 +132,39 @@ static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t dea
 {
 	int r;
 	bool in_time = true;
-	tw__object_use(&l->object);
-	l->room_sleepers++;
 	tw__job_keep_time(job); /* it rings */
-	while ((r = admit(l, job)) == -EAGAIN && in_time &&
-	       job->options->total_until_ns > tw__limiter_now(l))
-		in_time = tw__limiter_await(l, deadline_ns);
-	l->room_sleepers--;
-	l->object.users--; /* not the last one: its creator is */
-	if (r == -EAGAIN)
-		r = in_time ? 0 : -ETIMEDOUT;
-	return r;
+	while ((r = admit(l, job)) == -EAGAIN && in_time) {
+		if (job->options->total_until_ns <= tw_service_now(l->service))
+			return 0;
+		in_time = tw__limiter_await_room(l, deadline_ns);
+	}
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
-/* The lock is held. */
+/* For a job that asks for more than a function. The lock is held. */
 static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limiter_task *task,
-		 tw_job *out)
+		 uint64_t now_ns, tw_job *out)
 {
 	int r = admit(l, job);
 	if (r == -EAGAIN && task->wait_ns) {
 		bool is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
+		tw__object_use(&l->object);
 		r = admit_waiting(l, job,
 				  is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns));
+		l->object.users--;                   /* not the last one: its creator is */
+		now_ns = tw_service_now(l->service); /* it comes into line now */
 	}
 	if (!r && l->config.flags & TW_LIMITER_COLLECT)
 		r = tw__results_reserve(l);
 	if (r) {
-		l->stats.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
-		job->state = TW__JOB_SETTLED;
-		job->flags = TW__JOB_FINISHED;
-		tw__job_keep_time(job);
-		tw__job_go_on(l, job); /* its timer may be on the way */
+		l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
+		unmake(l, job);
 		return r;
 	}
 	if (out)
 		*out = tw__job_handle(job);
-	job->result.id = ++l->stats.added;
-	l->unfinished++;
-	tw__job_enqueue(l, job);
+	tw__job_accept(l, job);
+	tw__job_enqueue(l, job, now_ns);
 	tw__job_keep_time(job);
 	return 0;
 }
@@ -169,9 +176,15 @@ static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_j
 	int r = make(l, task, now_ns, &job);
 	if (r)
 		return r;
+	bool needs_lock = !l->has_inbox || tw__job_is_own(job) || job->priority != 0;
+	if (!needs_lock && !tw_load_relaxed(&l->object.closed)) {
+		if (out)
+			*out = tw__job_handle(job);
+		if (tw__inbox_leave(l, job))
+			return 0;
+	}
 	tw__limiter_lock(l, NULL);
-	l->now_ns = now_ns;
-	r = enter(l, job, task, out);
+	r = enter(l, job, task, now_ns, out);
 	tw__limiter_leave(l, 0); /* the limiter may be gone */
 	return r == -EINVAL
 		   ? tw__bad_member(r, "tw_limiter_submit_task", "tw_limiter_task", "permits")
@@ -191,7 +204,8 @@ int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw
 
 int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
 {
-	struct tw_limiter_task task = {.fn = fn, .arg = arg};
-	int r = l && !fn ? tw__invalid("fn is NULL") : TW__OBJECT_CHECK(l, "limiter");
-	return r ? r : submit(l, &task, out);
+	struct tw_limiter_task task = {.size = sizeof task, .fn = fn, .arg = arg};
+	if (!l || !fn)
+		return tw__invalid("%s is NULL", l ? "fn" : "limiter");
+	return tw_limiter_submit_task(l, &task, out);
 }

@@ -2,9 +2,23 @@
  * User code: the attempts of jobs, and what a limiter tells its users. All of it is called with the
  * lock free. Calls settle.c for what follows when it has returned.
  */
-#include "executor/limiter/line.h"
-#include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
+#include "executor/limiter/lock.h"
+#include "executor/limiter/settle.h"
+
+/* This thread is in the function between these. The lock is held before and after. */
+
+static void go_out(struct tw_limiter *l, struct tw__inside *inside, struct tw__job *job, tw_fn *fn)
+{
+	tw__limiter_leave(l, 0);
+	tw__inside_begin(inside, &l->object, job, fn, job->arg, job->name, job->context);
+}
+
+static void come_back(struct tw_limiter *l, struct tw__inside *inside, struct tw__tells *tells)
+{
+	tw__inside_end(inside);
+	tw__limiter_lock(l, tells);
+}
 
 /* -------------------------------------------------------------------- events */
 
@@ -30,81 +44,96 @@ static void tell_started(struct tw_limiter *l, struct tw__job *job, const struct
 		return;
 	tw__limiter_lock(l, NULL);
 	job->flags &= (uint16_t)~TW__JOB_STARTING;
-	tw__job_go_on(l, job);
+	if (job->state == TW__JOB_SETTLED)
+		tw__job_tell_when_free(l, job);
 	tw__limiter_leave(l, 0);
 }
 
-/* ---------------------------------------------------------------------- jobs */
+/* ----------------------------------------------------------------- callbacks */
 
-/* retry.allow has returned. A timeout may have settled the job: then the answer is ignored. */
-static void answered(struct tw_limiter *l, struct tw__job *job, bool wanted, bool bad,
-		     uint64_t delay_ns)
+static void call_stop(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
-	job->flags &= (uint16_t)~TW__JOB_ASKED;
-	if (job->state != TW__JOB_ASKING)
-		return;
-	if (bad) {
-		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
-		job->result.error = -EINVAL; /* told by tell_job */
-	}
-	tw__retry_answered(l, job, wanted && !bad, delay_ns);
-}
-
-/* Calls the job's function that is due. What the call needs is read before: the job may go on. */
-static void tell_job(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
-{
-	struct tw__job_options *o = job->options;
-	enum tw__job_todo todo = (enum tw__job_todo)job->todo;
-	const struct tw_job_result result = job->result;
-	const tw_job handle = tw__job_handle(job), attempt = tw__attempt_handle(job);
-	const bool overdue = job->flags & TW__JOB_OVERDUE;
-	tw_fn *const names[] = {[TW__TODO_STOP] = TW__NAMED_BY(o->stop),
-				[TW__TODO_ASK] = TW__NAMED_BY(o->retry.allow),
-				[TW__TODO_DONE] = TW__NAMED_BY(job->done),
-				[TW__TODO_RELEASE] = TW__NAMED_BY(o->release)};
 	struct tw__inside inside;
-	int64_t delay_ns = 0;
-	bool wanted = false;
-	if (todo == TW__TODO_ASK) {
-		job->todo = TW__TODO_NOTHING;
-		delay_ns = (int64_t)tw__job_draw_delay(l, job);
-		if (!tw__job_may_retry(l, job, 0)) { /* any more */
-			tw__retry_answered(l, job, false, 0);
-			return;
-		}
-		job->flags |= TW__JOB_ASKED;
+	tw_job_stop_fn *stop = job->options->stop;
+	tw_job attempt = tw__attempt_handle(job);
+	enum tw_job_status why =
+	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
+	go_out(l, &inside, job, TW__NAMED_BY(stop));
+	stop(job->arg, attempt, why);
+	come_back(l, &inside, tells);
+	job->todo = TW__TODO_NOTHING;
+	if (job->state == TW__JOB_SETTLED)
+		tw__job_tell_when_free(l, job);
+	else if (job->state == TW__JOB_ENDED)
+		tw__attempt_decide(l, job, tw_service_now(l->service));
+}
+
+/* Whether the job's predicate wants the retry. It may choose another delay. */
+static bool wants_retry(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns,
+			struct tw__tells *tells)
+{
+	struct tw__inside inside;
+	tw_retry_fn *allow = job->options->retry.allow;
+	int64_t chosen_ns = (int64_t)*delay_ns;
+	int error = job->error; /* a timeout may change it */
+	uint32_t attempt = job->attempts;
+	go_out(l, &inside, job, TW__NAMED_BY(allow));
+	bool wants = allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
+	bool is_valid = !wants || (chosen_ns >= 0 && (uint64_t)chosen_ns <= TW_MAX_DELAY_NS);
+	if (!is_valid)
+		(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
+	come_back(l, &inside, tells);
+	*delay_ns = (uint64_t)chosen_ns;
+	if (!is_valid && job->state == TW__JOB_ASKING) {
+		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
+		job->error = -EINVAL; /* told above */
 	}
-	tw__limiter_leave(l, 0);
-	if (todo == TW__TODO_DONE && l->config.event)
+	return wants && is_valid;
+}
+
+/* A timeout may settle the job meanwhile: then the answer is ignored. */
+static void call_allow(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+{
+	uint64_t delay_ns = tw__job_draw_delay(l, job);
+	job->todo = TW__TODO_NOTHING;
+	job->flags |= TW__JOB_ASKED;
+	bool wants = tw__job_has_retries(l, job) && wants_retry(l, job, &delay_ns, tells);
+	job->flags &= (uint16_t)~TW__JOB_ASKED;
+	if (job->state == TW__JOB_ASKING)
+		tw__retry_answered(l, job, wants, delay_ns);
+	else
+		tw__job_look_for_release(l, job);
+}
+
+static void call_done(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+{
+	struct tw__inside inside;
+	struct tw_job_result result;
+	tw__result_of(job, &result);
+	go_out(l, &inside, job,
+	       job->done ? TW__NAMED_BY(job->done) : TW__NAMED_BY(l->config.event));
+	if (l->config.event)
 		tell_event(l, job,
 			   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
-						      .job = handle,
-						      .id = result.id,
+						      .job = tw__job_handle(job),
+						      .id = job->id,
 						      .result = &result});
-	tw__inside_begin(&inside, &l->object, job, names[todo], job->arg, job->name, job->context);
-	if (todo == TW__TODO_STOP)
-		o->stop(job->arg, attempt,
-			overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED);
-	else if (todo == TW__TODO_ASK)
-		wanted = o->retry.allow(job->arg, handle, result.error, result.attempts, &delay_ns);
-	else if (todo == TW__TODO_RELEASE)
-		o->release(job->arg);
-	else if (job->done)
+	if (job->done)
 		job->done(job->arg, &result);
-	bool bad = wanted && (delay_ns < 0 || (uint64_t)delay_ns > TW_MAX_DELAY_NS);
-	if (bad)
-		(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
-	tw__inside_end(&inside);
-	tw__limiter_lock(l, tells);
-	if (todo != TW__TODO_ASK)
-		job->todo = TW__TODO_NOTHING;
-	if (todo == TW__TODO_DONE)
-		job->flags |= TW__JOB_TOLD;
-	if (todo == TW__TODO_RELEASE)
-		o->release = NULL;
-	if (todo == TW__TODO_ASK)
-		answered(l, job, wanted, bad, (uint64_t)delay_ns);
-	tw__job_go_on(l, job);
+	come_back(l, &inside, tells);
+	job->todo = TW__TODO_NOTHING;
+	tw__job_told(l, job);
+}
+
+static void call_release(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+{
+	struct tw__inside inside;
+	tw_job_release_fn *release = job->options->release;
+	go_out(l, &inside, job, TW__NAMED_BY(release));
+	release(job->arg);
+	come_back(l, &inside, tells);
+	job->todo = TW__TODO_NOTHING;
+	tw__job_finish(l, job);
 }
 
 /* ---------------------------------------------------------------------- idle */
@@ -125,19 +154,9 @@ static void call_listener(struct tw_limiter *l, struct tw__listener *listener,
 	tw__inside_begin(&inside, &l->object, NULL, TW__NAMED_BY(listener->fn), listener->arg, NULL,
 			 listener->context);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
-	tw__inside_end(&inside);
 	free(listener);
-	tw__limiter_lock(l, tells);
+	come_back(l, &inside, tells);
 	tw__results_put(results);
-}
-
-/* Calls `event` for what may outlive its job. */
-static void tell_plain_event(struct tw_limiter *l, struct tw_limiter_event event,
-			     struct tw__tells *tells)
-{
-	tw__limiter_leave(l, 0);
-	tell_event(l, NULL, &event);
-	tw__limiter_lock(l, tells);
 }
 
 static void tell_idle(struct tw_limiter *l, struct tw__tells *tells)
@@ -146,34 +165,30 @@ static void tell_idle(struct tw_limiter *l, struct tw__tells *tells)
 	if (i->telling)
 		return; /* the thread that tells goes on with these */
 	i->telling = true;
-	for (int left = CALLS_IN_A_ROW; left && (i->event_due || i->due.first); left--) {
+	for (unsigned calls = 0; calls < CALLS_IN_A_ROW; calls++) {
 		if (i->event_due) {
 			i->event_due = false;
-			tell_plain_event(
-			    l, (struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE}, tells);
-		} else {
+			tw__limiter_leave(l, 0);
+			tell_event(l, NULL,
+				   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE});
+			tw__limiter_lock(l, tells);
+		} else if (i->due.first) {
 			call_listener(l, tw__listener_of(tw__line_pop(&i->due)), tells);
+		} else {
+			i->told = i->reached;
+			break;
 		}
 	}
 	i->telling = false;
-	if (i->event_due || i->due.first)
-		l->tells.idle = true;
-	else
-		i->told = i->reached;
+	l->tells.idle |= i->event_due || i->due.first;
 	tw__object_ring(&l->object);
 }
 
 /* ---------------------------------------------------------------------- tell */
 
-static bool tells_any(const struct tw__tells *tells)
-{
-	return tells->first || tells->idle || tells->retried.kind;
-}
-
 static struct tw__job *take_first(struct tw__tells *tells)
 {
-	struct tw__job *job = tells->first;
-	tells->first = job->next;
+	struct tw__job *job = TW__OWNER(struct tw__job, place, tw__line_pop(&tells->jobs));
 	job->teller = NULL;
 	return job;
 }
@@ -181,15 +196,24 @@ static struct tw__job *take_first(struct tw__tells *tells)
 /* The next step of the list. It may append more. */
 static void tell_next(struct tw_limiter *l, struct tw__tells *tells)
 {
+	struct tw__job *job;
 	if (tells->retried.kind) {
 		struct tw_limiter_event event = tells->retried;
 		tells->retried.kind = 0;
-		tell_plain_event(l, event, tells);
-	} else if (tells->first) {
-		tell_job(l, take_first(tells), tells);
-	} else {
+		tw__limiter_leave(l, 0);
+		tell_event(l, NULL, &event);
+		tw__limiter_lock(l, tells);
+	} else if (!tells->jobs.first) {
 		tells->idle = false;
 		tell_idle(l, tells);
+	} else if ((job = take_first(tells))->todo == TW__TODO_STOP) {
+		call_stop(l, job, tells);
+	} else if (job->todo == TW__TODO_ASK) {
+		call_allow(l, job, tells);
+	} else if (job->todo == TW__TODO_DONE) {
+		call_done(l, job, tells);
+	} else {
+		call_release(l, job, tells);
 	}
 }
 
@@ -200,11 +224,11 @@ static void tell_next(struct tw_limiter *l, struct tw__tells *tells)
 void tw__limiter_unlock(struct tw_limiter *l, uint32_t n)
 {
 	struct tw__tells *tells = l->mine;
-	if (tw_unlikely(tells_any(tells))) {
+	if (tw_unlikely(tw__tells_any(tells))) {
 		tw__object_use(&l->object); /* what is called may be all that was left */
 		n++;
 	}
-	while (tw_unlikely(tells_any(tells)))
+	while (tw_unlikely(tw__tells_any(tells)))
 		tell_next(l, tells);
 	tw__limiter_leave(l, n);
 }
@@ -213,11 +237,14 @@ void tw__limiter_unlock(struct tw_limiter *l, uint32_t n)
 void tw__limiter_tell(struct tw__work *work)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
-	struct tw__tells tells = {0};
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	tw__limiter_lock(l, &tells);
 	l->tell_out = false;
-	if (l->tells.first) {
-		tell_job(l, take_first(&l->tells), &tells);
+	if (l->tells.jobs.first) {
+		struct tw__job *job = take_first(&l->tells);
+		enum tw__job_todo todo = (enum tw__job_todo)job->todo;
+		job->todo = TW__TODO_NOTHING;
+		tw__tell(l, &tells, job, todo);
 	} else {
 		tells.idle = l->tells.idle;
 		l->tells.idle = false;
@@ -235,64 +262,70 @@ enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
 #define SLICE_NS UINT64_C(5000000)
 
 /* The first in line begins an attempt. NULL: there is none, or it may not start, or has expired. */
-static struct tw__job *pick(struct tw_limiter *l)
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns)
 {
 	struct tw__job *job;
 	unsigned expired = 0;
-	while (expired < EXPIRED_IN_A_ROW && (job = l->line.first) && tw__job_is_due(l, job)) {
-		tw__job_look(l, job); /* the tick thread may look later */
+	while (expired < EXPIRED_IN_A_ROW && (job = l->line.first) && tw__job_is_due(job, now_ns)) {
+		tw__stay_is_over(l, job, now_ns); /* the tick thread may look later */
 		expired++;
 	}
+	if (!l->line.first)
+		tw__inbox_look(l); /* one that came needs no other runner then */
 	if (expired || !tw__limiter_may_start(l))
 		return NULL;
 	job = l->line.first;
-	tw__job_leave_line(l, job);
-	tw__histogram_add(&l->queue_ns, tw__job_since(l, job), 1);
+	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
+	tw__job_leave_line(l, job, now_ns);
+	tw__histogram_add(&l->counters.queue, stay_ns, 1);
 	job->took = (uint32_t)tw__job_needs(l, job);
-	l->stats.permits += job->took;
-	l->stats.running++;
+	l->permits.out += job->took;
+	l->permits.attempts++;
 	l->rate.out += l->rate.starts_ns != NULL;
 	job->state = TW__JOB_RUNNING;
 	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP;
 	job->flags |= TW__JOB_INSIDE | TW__JOB_IN_FN;
-	job->result.attempts++;
-	job->result.value = NULL;
-	job->since_ns = tw__limiter_now(l);
+	job->attempts++;
+	job->since_ns = now_ns;
+	job->value = NULL;
 	if (tw__job_is_own(job)) {
 		struct tw__job_options *o = job->options;
-		o->until_ns = tw__instant_after(job->since_ns, o->attempt_timeout_ns);
+		o->until_ns = tw__instant_after(now_ns, o->attempt_timeout_ns);
 		job->flags |= l->config.event ? TW__JOB_STARTING : 0;
 		tw__job_keep_time(job);
 	}
 	return job;
 }
 
-/* The function has returned. */
-static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value)
+static bool is_error(int error)
 {
+	return error < 0 && error >= -4095;
+}
+
+/* The function has returned. */
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns)
+{
+	bool completed = job->flags & TW__JOB_COMPLETED;
 	job->flags &= (uint16_t)~TW__JOB_IN_FN;
-	if (job->flags & TW__JOB_COMPLETED) {
-		/* what it returns may be a second end of the attempt */
-		l->stats.refused_completions += r != TW_JOB_PENDING;
-		tw__attempt_end(l, job, job->result.error, job->result.value);
+	if (completed) { /* what it returns may be a second end of the attempt */
+		l->counters.refused_completions += r != TW_JOB_PENDING;
+		tw__attempt_end(l, job, job->error, job->value, now_ns);
 		return;
 	}
 	if (job->flags & TW__JOB_ASYNC && r == TW_JOB_PENDING)
 		return;
-	if (r > 0 || r < -4095)
-		r = -EINVAL;           /* the job's result; told to `done` */
-	job->flags |= TW__JOB_STOPPED; /* no `stop` is called for what has ended */
-	tw__job_look(l, job);
-	tw__attempt_end(l, job, r, value);
+	if (r != 0 && !is_error(r))
+		r = -EINVAL; /* the job's result; told to `done` */
+	tw__attempt_look(l, job, now_ns);
+	tw__attempt_end(l, job, r, value, now_ns);
 }
 
 /* One attempt. The lock is given up meanwhile. */
-static void run_one(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
+		    struct tw__tells *tells)
 {
-	struct tw_job_run see = {.limiter = l,
-				 .job = tw__attempt_handle(job),
-				 .id = job->result.id,
-				 .attempt = job->result.attempts};
+	struct tw_job_run see = {
+	    .limiter = l, .job = tw__attempt_handle(job), .id = job->id, .attempt = job->attempts};
 	struct tw__inside inside;
 	tw__limiter_leave(l, 0);
 	if (tw_unlikely(l->config.event != NULL))
@@ -303,22 +336,27 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, struct tw__tells 
 			 job->context);
 	int r = job->fn(job->arg, &see);
 	tw__inside_end(&inside);
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, tells);
-	l->now_ns = now_ns;
-	returned(l, job, r, see.value);
+	*now_ns = tw_service_now(l->service);
+	tw__object_lock(&l->object);
+	l->mine = tells;
+	if (!l->line.first || l->line.first->priority < 0)
+		tw__inbox_look(
+		    l); /* else what is there is not next: it came later, with priority 0 */
+	returned(l, job, r, see.value, *now_ns);
 }
 
 void tw__limiter_run(struct tw__work *work)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, run, work);
-	struct tw__tells tells = {0};
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	struct tw__job *job;
+	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l, &tells);
 	l->run_out = false;
-	uint64_t end_ns = tw__limiter_now(l) + SLICE_NS;
-	for (int left = JOBS_IN_A_ROW;
-	     left && tw__limiter_now(l) < end_ns && !tells_any(&tells) && (job = pick(l)); left--)
-		run_one(l, job, &tells);
-	tw__limiter_unlock(l, 1);
+	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns && !tw__tells_any(&tells); left--) {
+		if (!(job = pick(l, now_ns)))
+			break;
+		run_one(l, job, &now_ns, &tells);
+	}
+	tw__limiter_unlock(l, 0);
 }

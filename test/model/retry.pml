@@ -33,7 +33,7 @@
  *                                   then
  */
 mtype { NOTHING, STOP, ASK, DONE, RELEASE }
-mtype { RUNNING, ASKING, DELAYED, SETTLED }
+mtype { RUNNING, ENDED, ASKING, DELAYED, SETTLED }
 
 /* Lists. */
 #define NONE 0
@@ -145,7 +145,7 @@ inline tell_all(me)
 #ifndef LOST
 		:: state == SETTLED -> when_free(me)
 #endif
-		:: state == RUNNING && !inside -> decide(me)
+		:: state == ENDED -> decide(me)
 		:: else
 		fi;
 		leave()
@@ -212,7 +212,7 @@ proctype ender(byte me)
 		inside = false;
 		if
 		:: state == SETTLED -> look_for_release(me)
-		:: state != SETTLED && todo == STOP
+		:: state != SETTLED && todo == STOP -> state = ENDED
 		:: else -> decide(me)
 		fi;
 		leave()
@@ -249,7 +249,7 @@ proctype driver()
 	atomic {
 		if
 		:: state == SETTLED
-		:: state == RUNNING && inside -> timed_out = true; stop_it(LIMITER); settle(LIMITER)
+		:: state == RUNNING -> timed_out = true; stop_it(LIMITER); settle(LIMITER)
 		:: else -> timed_out = true; settle(LIMITER)
 		fi;
 		leave()

@@ -319,7 +319,7 @@ static void check_jobs(void)
 
 static void round_of(uint64_t *seed)
 {
-	bool bounded = random_percent(seed, 60);
+	bool bounded = random_percent(seed, 60); /* else plain jobs come in without the lock */
 	struct tw_limiter_config config = {.size = sizeof config, .max_pending = bounded ? 200 : 0};
 	bound = 1 + (long)random_below(seed, 6);
 	atomic_store(&rerating, random_percent(seed, 50));

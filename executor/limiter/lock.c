@@ -1,0 +1,373 @@
+/*
+ * The limiter's lock, and what whoever gives it up sees to: who may start, and who is called for
+ * it. How jobs come into line: the inbox, the line, the rate's tokens.
+ *
+ * Inbox. Where nothing is to be decided at a submit (no bound, no rate, no results, no refusal
+ * while paused), a plain job comes in without the lock. Who takes the lock takes over what is
+ * there, in the order of the submits. So nobody who has the lock acts on a state that lacks a job
+ * whose submit has returned before.
+ *
+ * ACTIVE in the object's word means that somebody will take the lock and look: `run` is out; or all
+ * permits are out, and who gives one back looks; or the limiter is paused, and who resumes it
+ * looks. A submit that finds it not raised raises it, and submits `run`. Who gives up the lock sees
+ * to it that this holds (tw__limiter_leave):
+ *
+ *   ACTIVE     somebody will look   then
+ *   raised     yes                  it stays
+ *   raised     no                   rest: fails if a job has come, which is taken over then
+ *   not        yes                  raise: if a submit was faster, that has submitted `run`
+ *   not        no                   it stays: a submit may raise it at any time
+ *
+ * Who takes the lock and finds ACTIVE raised by a submit notes that `run` is out.
+ *
+ * Line. Only the first job starts, and only when all its permits are free. So a job that takes many
+ * permits waits for those before it, and for no more. A job joins behind those of its priority, and
+ * leaves from anywhere. Weak at: many priorities in line at a time, since a job that joins walks
+ * over the higher ones.
+ *
+ * Rate. A bucket of tokens, each of which comes back one interval after its attempt has started. A
+ * token is taken when an attempt leaves the line. Its start counts from just before the attempt's
+ * function is called. Otherwise the event STARTED, which is called between the two, would let later
+ * starts move together. So there are never more starts in an interval, whatever the delay between
+ * the line and the function.
+ *
+ * Model: test/model/inbox.pml.
+ */
+#include <limits.h>
+
+#include "executor/limiter/lock.h"
+#include "wheel/timer/schedule.h"
+
+/* --------------------------------------------------------------------- line */
+
+void tw__job_line_add(struct tw__job_line *line, struct tw__job *job)
+{
+	struct tw__job **at = &line->first, *higher = NULL;
+	while (*at && (*at)->priority > job->priority) { /* planted: low_first */
+		higher = *at;
+		at = &higher->ring.lower;
+	}
+	struct tw__job *first = *at;
+	line->count++;
+	line->extra += job->options->permits - 1;
+	job->ring.is_first = !first || first->priority != job->priority;
+	if (!job->ring.is_first) {
+		job->ring.next = first;
+		job->ring.previous = first->ring.previous;
+		job->ring.previous->ring.next = first->ring.previous = job;
+		return;
+	}
+	job->ring.next = job->ring.previous = job;
+	job->ring.lower = first;
+	job->ring.higher = higher;
+	*at = job;
+	if (first)
+		first->ring.higher = job;
+}
+
+void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job)
+{
+	TW_ASSERT(line->count > 0);
+	bool is_alone = job->ring.next == job;
+	struct tw__job *heir = is_alone ? job->ring.lower : job->ring.next;
+	line->count--;
+	line->extra -= job->options->permits - 1;
+	job->ring.next->ring.previous = job->ring.previous;
+	job->ring.previous->ring.next = job->ring.next;
+	if (!job->ring.is_first)
+		return;
+	*(job->ring.higher ? &job->ring.higher->ring.lower : &line->first) = heir;
+	if (heir)
+		heir->ring.higher = job->ring.higher;
+	if (is_alone)
+		return;
+	heir->ring.is_first = true;
+	heir->ring.lower = job->ring.lower;
+	if (heir->ring.lower)
+		heir->ring.lower->ring.higher = heir;
+}
+
+/* -------------------------------------------------------------------- times */
+
+/* On the tick thread. */
+static void on_time(void *arg)
+{
+	struct tw__due *due = arg;
+	struct tw_limiter *l = due->limiter;
+	tw__limiter_lock(l, NULL);
+	due->ring(due);
+	tw__limiter_leave(l, 1);
+}
+
+static void look(struct tw__work *work)
+{
+	on_time(TW__OWNER(struct tw__due, look, work));
+}
+
+bool tw__due_stop(struct tw__due *due)
+{
+	if (due->is_out && tw__object_undelay(&due->limiter->object, due->timer))
+		due->is_out = false;
+	return !due->is_out;
+}
+
+void tw__due_set(struct tw__due *due, uint64_t at_ns)
+{
+	struct tw_limiter *l = due->limiter;
+	if (at_ns > INT64_MAX || tw__beyond_range(l->service, at_ns)) { /* no clock gets there */
+		tw__due_stop(due);
+		return;
+	}
+	/* one that can be neither moved nor taken back is on its way, and looks */
+	if (due->is_out && (tw_reset_at(l->service, due->timer, at_ns) == 0 || !tw__due_stop(due)))
+		return;
+	due->is_out = true;
+	if (tw_likely(!tw__object_delay(&l->object, TW_TASK_AT, at_ns, on_time, due, &due->timer)))
+		return;
+	due->timer = (tw_timer){0};
+	tw__object_use(&l->object);
+	tw__work_init(&due->look, l->service, tw_executor_inline(), look);
+	tw__work_submit_later(&due->look);
+}
+
+/* --------------------------------------------------------------------- rate */
+
+static uint64_t *start_at(struct tw__rate *rate, uint32_t place)
+{
+	return &rate->starts_ns[((uint64_t)rate->first + place) % rate->room];
+}
+
+uint64_t tw__rate_tokens(struct tw_limiter *l)
+{
+	struct tw__rate *rate = &l->rate;
+	if (tw_likely(!rate->starts_ns))
+		return UINT64_MAX;
+	uint64_t now_ns = tw_service_now(l->service);
+	while (rate->used && *start_at(rate, 0) + rate->interval_ns <= now_ns) {
+		rate->first = (rate->first + 1) % rate->room;
+		rate->used--;
+	}
+	uint64_t taken = (uint64_t)rate->used + rate->out; /* above `most` after it has shrunk */
+	return taken < rate->most ? rate->most - taken : 0;
+}
+
+/* Who needs a token looks as the lock is given up. */
+static void on_token(struct tw__due *due)
+{
+	due->is_out = false;
+}
+
+/* True: a token is there. False: the limiter looks again when the next one comes back. */
+static bool token_is_there(struct tw_limiter *l)
+{
+	struct tw__rate *rate = &l->rate;
+	if (tw__rate_tokens(l))
+		return true;
+	if (rate->used && !rate->due.is_out) /* else an attempt that begins looks again */
+		tw__due_set(&rate->due, *start_at(rate, 0) + rate->interval_ns);
+	return false;
+}
+
+void tw__rate_begin(struct tw_limiter *l)
+{
+	tw__limiter_lock(l, NULL);
+	TW_ASSERT(l->rate.used < l->rate.room);
+	l->rate.out--;
+	/* planted: token_early */
+	*start_at(&l->rate, l->rate.used++) = tw_service_now(l->service);
+	tw__limiter_leave(l, 0);
+}
+
+int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
+{
+	struct tw__rate *rate = &l->rate;
+	(void)tw__rate_tokens(l); /* those that are back, by the old interval */
+	if (starts > rate->room) {
+		uint64_t *starts_ns = malloc(starts * sizeof *starts_ns);
+		if (!starts_ns)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < rate->used; i++)
+			starts_ns[i] = *start_at(rate, i);
+		free(rate->starts_ns);
+		rate->starts_ns = starts_ns;
+		rate->room = starts;
+		rate->first = 0;
+	}
+	rate->most = starts;
+	rate->interval_ns = interval_ns;
+	rate->due.limiter = l;
+	rate->due.ring = on_token;
+	tw__due_stop(&rate->due); /* who needs a token says so again */
+	return 0;
+}
+
+/* ------------------------------------------------------------ coming and going */
+
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
+{
+	job->id = ++l->counters.added;
+	l->unfinished++;
+}
+
+void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	job->state = TW__JOB_QUEUED;
+	job->since_ns = now_ns;
+	if (tw__job_is_own(job))
+		job->options->until_ns = tw__instant_after(now_ns, job->options->queue_timeout_ns);
+	tw__job_line_add(&l->line, job);
+}
+
+void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	bool is_queued = job->state == TW__JOB_QUEUED;
+	tw__job_line_remove(is_queued ? &l->line : &l->delayed, job);
+	if (is_queued && now_ns > job->since_ns) /* else a reading of before its coming */
+		job->queued_ns += now_ns - job->since_ns;
+}
+
+bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job)
+{
+	enum tw__posted posted = tw__object_post(&l->object, tw__in_line_link(&job->place), false);
+	if (posted == TW__RAISED)
+		tw__work_submit(&l->run);
+	return posted != TW__REFUSED;
+}
+
+void tw__inbox_look(struct tw_limiter *l)
+{
+	tw__link link;
+	unsigned steps = UINT_MAX;
+	if (!l->active && tw_load_relaxed(&l->object.word) & TW__ACTIVE)
+		l->active = l->run_out = true; /* by a submit */
+	while ((link = tw__object_take(&l->object, &steps))) {
+		struct tw__job *job = TW__OWNER(struct tw__job, place, link);
+		tw__job_accept(l, job);
+		tw__job_enqueue(l, job, job->since_ns);
+	}
+}
+
+void tw__limiter_lock(struct tw_limiter *l, struct tw__tells *tells)
+{
+	tw__object_lock(&l->object); /* planted: limiter_unlocked */
+	l->mine = tells ? tells : &l->tells;
+	tw__inbox_look(l);
+}
+
+/* ------------------------------------------------------------- what may start */
+
+bool tw__limiter_may_start(struct tw_limiter *l)
+{
+	const struct tw__job *first = l->line.first;
+	if (!first || l->paused || l->ended)
+		return false;
+	/* planted: permit_less */
+	if (l->permits.out + tw__job_needs(l, first) > l->permits.limit)
+		return false;
+	return token_is_there(l);
+}
+
+/* Jobs in line that could start now, by permits and tokens. */
+static uint64_t startable(struct tw_limiter *l)
+{
+	if (l->ended || l->paused || l->permits.out >= l->permits.limit || !token_is_there(l))
+		return 0;
+	uint64_t permits = l->permits.limit - l->permits.out, tokens = tw__rate_tokens(l);
+	permits -= l->line.extra < permits ? l->line.extra : permits;
+	return permits < tokens ? permits : tokens;
+}
+
+bool tw__limiter_has_room(struct tw_limiter *l)
+{
+	uint64_t waiting = tw__limiter_waiting(l), most = l->config.max_pending;
+	if (tw_likely(waiting < most))
+		return true;
+	uint64_t able = startable(l), in_line = l->line.count;
+	if (!most)
+		return able > in_line;
+	/* planted: room_for_one_more */
+	return waiting - (able < in_line ? able : in_line) < most;
+}
+
+void tw__limiter_ring_for_room(struct tw_limiter *l)
+{
+	tw_add_relaxed(&l->room_rings, 1);
+	tw__futex_wake(&l->room_rings, INT32_MAX);
+}
+
+/* Those who wait for room are called if they are to look. */
+static void look_for_room(struct tw_limiter *l)
+{
+	bool refuses = tw_load_relaxed(&l->object.closed) ||
+		       (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES);
+	if (refuses || tw__limiter_has_room(l))
+		tw__limiter_ring_for_room(l);
+}
+
+/* Submits of plain jobs need call nobody. */
+static bool somebody_will_look(const struct tw_limiter *l)
+{
+	return l->run_out || (!tw_load_relaxed(&l->object.closed) &&
+			      (l->paused || l->permits.out >= l->permits.limit));
+}
+
+/* True: the caller submits `run`. */
+static bool attend_to_inbox(struct tw_limiter *l)
+{
+	bool wants_run = false;
+	for (;;) {
+		if (!l->run_out && tw__limiter_may_start(l))
+			wants_run = l->run_out = true;
+		if (somebody_will_look(l)) {
+			if (!l->active && !tw__object_raise(&l->object)) {
+				l->run_out = true; /* a submit has raised it */
+				wants_run = false;
+			}
+			l->active = true;
+			return wants_run;
+		}
+		if (!l->active)
+			return false;
+		if (tw__object_rest(&l->object)) {
+			l->active = false;
+			return false;
+		}
+		tw__inbox_look(l);
+	}
+}
+
+void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
+{
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	if (tw_unlikely(l->room_sleepers))
+		look_for_room(l);
+	bool was_active = l->active, run = attend_to_inbox(l);
+	bool tell = (l->tells.jobs.first || l->tells.idle) && !l->tell_out;
+	if (tell) {
+		l->tell_out = true;
+		if (l->tells.jobs.first) /* the executor's, also after a close (drop_all) */
+			tw_store_relaxed(&l->object.work.executor, l->object.executor);
+		tw__object_use(&l->object);
+	}
+	if (n || (was_active && !l->active))
+		tw__object_drop(&l->object, n);
+	else
+		tw__object_unlock(&l->object);
+	if (run)
+		tw__work_submit(&l->run);
+	if (tell)
+		tw__work_submit(&l->object.work);
+}
+
+bool tw__limiter_await_room(struct tw_limiter *l, uint64_t deadline_ns)
+{
+	uint32_t seen = tw_load_relaxed(&l->room_rings); /* as OBJECT3 */
+	l->room_sleepers++;
+	tw__object_unlock(&l->object);
+	bool in_time = tw__futex_wait(&l->room_rings, seen, deadline_ns);
+	tw__limiter_lock(l, NULL);
+	l->room_sleepers--;
+	return in_time;
+}
