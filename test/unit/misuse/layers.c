@@ -71,14 +71,19 @@ Test(misuse_layers, pools)
 	ROW(-EINVAL, SMALL_TEXT(tw_pool_config), tw_pool_create(&other, SMALL(tw_pool_config)));
 	POOL_ROW("tw_pool_config.workers", .workers = 1025);
 	POOL_ROW("tw_pool_config.max_workers", .max_workers = 1025);
+	POOL_ROW("tw_pool_config.max_workers", .workers = 3, .max_workers = 2);
 	POOL_ROW("tw_pool_config.reserved", .reserved = 1);
+	POOL_ROW("tw_pool_config.queue", .queue = 8);
 	POOL_ROW("tw_pool_config.queue", .queue = 17);
+	POOL_ROW("tw_pool_config.queue", .queue = 1u << 25);
 	POOL_ROW("tw_pool_config.affinity", .affinity_size = 8);
+	POOL_ROW("tw_pool_config.affinity", .affinity = &no_processor);
 	ROW(-EINVAL, "tw_pool_create: " SYSTEM_REFUSES,
 	    tw_pool_create(&other, STRUCT(tw_pool_config, .stack_size = 1)));
 	ROW(-EINVAL, "tw_pool_create: " SYSTEM_REFUSES,
 	    tw_pool_create(&other, STRUCT(tw_pool_config, .affinity = &no_processor,
 					  .affinity_size = sizeof no_processor)));
+	cr_assert_null(tw_pool_executor(NULL));
 }
 
 /* -------------------------------------------------------------------- manual */

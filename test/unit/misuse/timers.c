@@ -146,6 +146,8 @@ Test(misuse_timers, configs)
 	CONFIG_ROW("tw_service_config.workers", .executor = inlined, .workers = 1);
 	CONFIG_ROW("tw_service_config.workers", .workers = 1025);
 	CONFIG_ROW("tw_service_config.max_workers", .workers = 2, .max_workers = 1);
+	CONFIG_ROW("tw_service_config.max_workers", .max_workers = 1025);
+	CONFIG_ROW("tw_service_config.max_workers", .executor = inlined, .max_workers = 4);
 	CONFIG_ROW("tw_service_config.tick_ns", .tick_ns = 49999);
 	CONFIG_ROW("tw_service_config.tick_ns", .tick_ns = 1000000001);
 	CONFIG_ROW("tw_service_config.buckets", .buckets = 65);

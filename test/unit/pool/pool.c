@@ -1,4 +1,4 @@
-/* The pool: plain tasks, bounds, closing, and bad input. */
+/* The pool: plain tasks, bounds, closing, and want of memory. */
 #include "tickwheel/pool.h"
 
 #include <errno.h>
@@ -258,28 +258,6 @@ Test(pool, times_some_of_what_it_runs)
 	expect_eq(stats.run.count, 100);
 	expect_ge(stats.wait.max_ns, stats.wait.p50_ns / 2);
 	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-/* ----------------------------------------------------------------- bad input */
-
-Test(pool, refuses_bad_arguments)
-{
-	tw_pool *pool = pool_of(1, 16);
-	struct tw_pool_stats small = {.size = 8};
-	atomic_int ran = 0;
-	expect_eq(tw_pool_create(NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_submit(NULL, count, &ran), -EINVAL);
-	expect_eq(tw_pool_submit(pool, NULL, &ran), -EINVAL);
-	expect_eq(tw_pool_close(NULL, TW_CLOSE_DRAIN, NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_close(pool, (enum tw_close_mode)3, NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_stats(NULL, &small), -EINVAL);
-	expect_eq(tw_pool_stats(pool, NULL), -EINVAL);
-	expect_eq(tw_pool_stats(pool, &small), -EINVAL);
-	expect_eq(tw_pool_destroy(NULL), 0);
-	cr_assert_null(tw_pool_executor(NULL));
-	expect_eq(tw_pool_submit(pool, count, &ran), 0);
-	expect_eq(tw_pool_destroy(pool), 0);
-	expect_eq(atomic_load(&ran), 1);
 }
 
 /* Each request for memory or a thread fails, one after the other, and leaves nothing. */

@@ -1,86 +1,13 @@
 /*
- * How many workers a pool keeps and may have: bad input, defaults, and what an executor can hold;
- * and what else a config may not say.
+ * How many workers a pool keeps and may have: defaults, and what an executor can hold. misuse/ has
+ * what a config may not say.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "pools.h"
 #include "test/support/rig.h"
 
 TestSuite(pool_sizes, .timeout = 30);
-
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof heard - 1);
-}
-
-static void expect_heard(const char *call, const char *type, const char *member)
-{
-	char text[128];
-	tw_set_misuse_hook(NULL);
-	snprintf(text, sizeof text, "%s: %s.%s has a value that the header does not allow", call,
-		 type, member);
-	cr_assert_str_eq(heard, text);
-}
-
-enum { SIZE = sizeof(struct tw_pool_config) };
-
-static const struct {
-	struct tw_pool_config cfg;
-	const char *member;
-} refused[] = {
-    {{.size = SIZE, .workers = 3, .max_workers = 2}, "max_workers"},
-    {{.size = SIZE, .workers = 3, .max_workers = 1025}, "max_workers"},
-    {{.size = SIZE, .max_workers = 1025}, "max_workers"},
-    {{.size = SIZE, .workers = 1025}, "workers"},
-    {{.size = SIZE, .reserved = 7}, "reserved"},
-    {{.size = SIZE, .queue = 8}, "queue"},
-    {{.size = SIZE, .queue = 100}, "queue"},
-    {{.size = SIZE, .queue = 1u << 25}, "queue"},
-    {{.size = SIZE, .affinity = heard}, "affinity"},
-    {{.size = SIZE, .affinity_size = 1}, "affinity"},
-};
-
-Test(pool_sizes, a_value_out_of_range_is_refused_with_a_text)
-{
-	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-		tw_pool *pool = NULL;
-		tw_set_misuse_hook(hear);
-		expect_eq(tw_pool_create(&pool, &refused[i].cfg), -EINVAL);
-		cr_assert_null(pool);
-		expect_heard("tw_pool_create", "tw_pool_config", refused[i].member);
-	}
-}
-
-static const struct {
-	uint32_t workers, max_workers;
-	bool inline_runs;
-	const char *member;
-} services[] = {
-    {3, 2, false, "max_workers"},
-    {3, 1025, false, "max_workers"},
-    {1025, 1025, false, "workers"},
-    {0, 4, true, "max_workers"},
-};
-
-Test(pool_sizes, a_service_refuses_the_same_with_a_text)
-{
-	for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
-		tw_service *service = NULL;
-		struct tw_service_config cfg = {
-		    .size = sizeof cfg,
-		    .workers = services[i].workers,
-		    .max_workers = services[i].max_workers,
-		    .executor = services[i].inline_runs ? tw_executor_inline() : NULL};
-		tw_set_misuse_hook(hear);
-		expect_eq(tw_service_create(&service, &cfg), -EINVAL);
-		cr_assert_null(service);
-		expect_heard("tw_service_create", "tw_service_config", services[i].member);
-	}
-}
 
 Test(pool_sizes, a_config_may_be_of_another_version)
 {
