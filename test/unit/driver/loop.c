@@ -96,40 +96,28 @@ static void count_nothing(void *arg)
 	(void)arg;
 }
 
-/* By less than a tick, within the tick that the driver has reached. */
-static void set_back_in_the_tick(void)
+/*
+ * The instant of a due timer is that of the last advance. If the clock is set back, it is the
+ * service's time, which goes back within the tick that the driver has reached, and no further.
+ */
+Test(driver_loop, next_expiry_of_what_is_due_is_not_later_than_now_or_the_last_advance)
 {
-	reopen_rig(NULL);
-	rig_advance(&rig, 5 * MS + MS / 10 * 9);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 5 * MS + MS / 10), 0);
-}
-
-Test(driver_loop, next_expiry_of_what_is_due_is_not_later_than_now)
-{
-	set_back_in_the_tick();
-	expect_eq(tw_schedule_at(rig.service, RIG_START_NS + 4 * MS, count_nothing, NULL, NULL), 0);
-	expect_eq(next_expiry(), tw_service_now(rig.service));
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(next_expiry(), UINT64_MAX);
-}
-
-Test(driver_loop, next_expiry_follows_the_time_that_stands_still)
-{
-	set_back_in_the_tick();
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS), 0);
-	expect_eq(tw_schedule_at(rig.service, RIG_START_NS + 4 * MS, count_nothing, NULL, NULL), 0);
-	expect_le(next_expiry(), tw_service_now(rig.service));
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-}
-
-/* The clock has moved on since the last advance, which stays the instant of a due timer. */
-Test(driver_loop, next_expiry_of_what_is_due_is_not_later_than_the_last_advance)
-{
-	rig_advance(&rig, 5 * MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 9 * MS), 0);
-	expect_eq(tw_schedule_at(rig.service, RIG_START_NS + 4 * MS, count_nothing, NULL, NULL), 0);
-	expect_eq(next_expiry(), RIG_START_NS + 5 * MS);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+	static const uint64_t tenth = MS / 10;
+	static const struct {
+		uint64_t advanced, then, wanted; /* since the start, in tenths of a ms */
+	} rows[] = {{59, 51, 51}, {59, 0, 50}, {50, 90, 50}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		reopen_rig(NULL);
+		rig_advance(&rig, rows[i].advanced * tenth);
+		expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + rows[i].then * tenth), 0);
+		expect_eq(
+		    tw_schedule_at(rig.service, RIG_START_NS + 4 * MS, count_nothing, NULL, NULL),
+		    0);
+		expect_eq(next_expiry(), RIG_START_NS + rows[i].wanted * tenth);
+		expect_le(next_expiry(), tw_service_now(rig.service));
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(next_expiry(), UINT64_MAX);
+	}
 }
 
 /* ------------------------------------------------------------ it returns */

@@ -103,20 +103,12 @@ static void move_at_each_point(struct tw_task task, bool arms_itself)
 	queue_executor_close(&moved.queue);
 }
 
-Test(driver_real_loop_back, does_not_sleep_past_a_series_that_is_moved_to_earlier)
+Test(driver_real_loop_back, does_not_sleep_past_a_timer_that_is_moved_to_earlier)
 {
 	struct tw_period period = {
 	    .size = sizeof period, .first_ns = 3 * HOUR, .period_ns = 2 * HOUR};
 	move_at_each_point((struct tw_task){.period = &period}, false);
-}
-
-Test(driver_real_loop_back, does_not_sleep_past_a_timer_that_arms_itself_and_is_moved_to_earlier)
-{
 	move_at_each_point((struct tw_task){.when_ns = 3 * HOUR}, true);
-}
-
-Test(driver_real_loop_back, does_not_sleep_past_a_persistent_timer_that_is_moved_to_earlier)
-{
 	move_at_each_point((struct tw_task){.when_ns = 3 * HOUR, .flags = TW_TASK_PERSISTENT},
 			   true);
 }

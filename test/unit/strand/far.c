@@ -60,21 +60,3 @@ Test(strand_far, tasks_run_when_the_clock_gets_there)
 	expect_order(&rig, 1);
 	strand_rig_close(&rig);
 }
-
-/* An instant before the service's start is past. Those that are past run as they came. */
-Test(strand_far, past_instants_run_first)
-{
-	struct noted near = NOTED(&rig, 1), past = NOTED(&rig, 2), first = NOTED(&rig, 3);
-	open_at(RIG_START_NS);
-	struct tw_strand_task spec = {
-	    .size = sizeof spec, .fn = note_run, .arg = &past, .flags = TW_TASK_AT, .delay_ns = MS};
-	noted_submit(&near, MS);
-	expect_eq(tw_strand_submit_task(rig.strand, &spec, &past.task), 0);
-	spec.arg = &first;
-	spec.delay_ns = 0;
-	expect_eq(tw_strand_submit_task(rig.strand, &spec, &first.task), 0);
-	rig_advance(&rig.rig, 10 * MS);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 2, 3, 1);
-	strand_rig_close(&rig);
-}
