@@ -5,8 +5,6 @@
 #include "test/support/actions.h"
 #include "test/support/eager_executor.h"
 
-TestSuite(runs_eager_layers, .timeout = 60);
-
 static struct rig rig;
 static bool inside; /* a call of the library, from the test or from user code */
 static int runs, runs_inside;
@@ -18,6 +16,14 @@ static void open_eager(void)
 	cfg.executor = &eager_executor;
 	rig_open(&rig, &cfg);
 }
+
+static void close_eager(void)
+{
+	expect_in_fini();
+	rig_close(&rig);
+}
+
+TestSuite(runs_eager_layers, .init = open_eager, .fini = close_eager, .timeout = 60);
 
 static void note_run(void)
 {
@@ -62,7 +68,6 @@ static void set_again(void *asap)
 
 Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_arms_them)
 {
-	open_eager();
 	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	inside = true;
 	tw_action *action;
@@ -77,7 +82,6 @@ Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_a
 	drive_until(LINKS);
 	expect_eq(tw_action_destroy(action), TW_GONE);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
-	rig_close(&rig);
 }
 
 /* Each action of a chain is on a scheduler of its own. */
@@ -103,7 +107,6 @@ Test(runs_eager_layers, chain_over_many_schedulers_needs_no_stack)
 {
 	enum { SCHEDULERS = 2000 };
 	static struct link links[SCHEDULERS + 1];
-	open_eager();
 	for (int i = 0; i < SCHEDULERS; i++) {
 		links[i].scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 		expect_eq(tw_action_create(&links[i].action, links[i].scheduler, arm_next, NULL),
@@ -117,7 +120,6 @@ Test(runs_eager_layers, chain_over_many_schedulers_needs_no_stack)
 		expect_eq(tw_action_destroy(links[i].action), TW_GONE);
 		expect_eq(tw_action_scheduler_destroy(links[i].scheduler), 0);
 	}
-	rig_close(&rig);
 }
 
 static int post_again(struct tw_turn *turn, void *arg)
@@ -134,14 +136,12 @@ static int post_again(struct tw_turn *turn, void *arg)
 Test(runs_eager_layers, tasks_of_a_scheduler_do_not_run_inside_post)
 {
 	tw_scheduler *scheduler;
-	open_eager();
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
 	inside = true;
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, post_again, NULL, NULL), 0);
 	inside = false;
 	drive_until(LINKS);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	rig_close(&rig);
 }
 
 static tw_semaphore *semaphore;
@@ -158,7 +158,6 @@ static void release_it(void *arg)
 Test(runs_eager_layers, functions_of_a_semaphore_do_not_run_inside_acquire_or_release)
 {
 	enum { WAITERS = 20000 };
-	open_eager();
 	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
 	inside = true;
 	for (int i = 0; i < WAITERS; i++)
@@ -166,5 +165,4 @@ Test(runs_eager_layers, functions_of_a_semaphore_do_not_run_inside_acquire_or_re
 	inside = false;
 	drive_until(WAITERS);
 	expect_eq(tw_semaphore_destroy(semaphore), 0);
-	rig_close(&rig);
 }

@@ -6,11 +6,35 @@
 
 #include "test/support/rig.h"
 
-TestSuite(runs_inside_works, .timeout = 30);
-
 static struct rig rig;
+static tw_strand *strand;
+static tw_limiter *limiter;
+static tw_scheduler *scheduler;
+static tw_semaphore *semaphore;
 static int (*act)(void);
 static int answer, calls;
+
+static void open_layers(void)
+{
+	struct tw_limiter_config one = {.size = sizeof one, .max_concurrency = 1};
+	rig_open(&rig, NULL);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
+	expect_eq(tw_limiter_create(&limiter, rig.service, &one), 0);
+	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
+	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
+}
+
+static void close_layers(void)
+{
+	expect_in_fini();
+	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_semaphore_destroy(semaphore), 0);
+	rig_close(&rig);
+}
+
+TestSuite(runs_inside_works, .init = open_layers, .fini = close_layers, .timeout = 30);
 
 static int advance_the_clock(void)
 {
@@ -56,98 +80,70 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* ------------------------------------------------------------ layers */
+/* ------------------------------------------------------------ the works */
 
-/* Opens the rig and sets up one call of `act`, which is due within 10 ms. */
-static void open_for(int (*what)(void))
+static int in_a_task(void)
 {
-	act = what;
-	answer = calls = 0;
-	rig_open(&rig, NULL);
+	return tw_strand_submit(strand, call, NULL);
 }
 
-static void expect_answer(int wanted)
+static int in_a_delayed_task(void)
 {
-	rig_advance(&rig, 10 * MS);
-	expect_eq(calls, 1);
-	expect_eq(answer, wanted);
-	rig_advance(&rig, 10 * MS);
+	return tw_strand_schedule(strand, MS, call, NULL, NULL);
 }
 
-static void in_a_strand(struct tw_strand_task task, int (*what)(void), int wanted)
-{
-	tw_strand *strand;
-	open_for(what);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
-	task.size = sizeof task;
-	expect_eq(tw_strand_submit_task(strand, &task, NULL), 0);
-	expect_answer(wanted);
-	expect_eq(tw_strand_destroy(strand), 0);
-	rig_close(&rig);
-}
-
-static void in_each_task_of_a_strand(int (*what)(void), int wanted)
+static int in_a_series(void)
 {
 	struct tw_period once = rate_of(MS, MS, 1);
-	in_a_strand((struct tw_strand_task){.fn = call}, what, wanted);
-	in_a_strand((struct tw_strand_task){.fn = call, .delay_ns = MS}, what, wanted);
-	in_a_strand((struct tw_strand_task){.fn = call, .period = &once}, what, wanted);
-	in_a_strand((struct tw_strand_task){.fn = nothing, .release = call_in_release}, what,
-		    wanted);
+	struct tw_strand_task task = {.size = sizeof task, .fn = call, .period = &once};
+	return tw_strand_submit_task(strand, &task, NULL);
 }
 
-static void in_a_job(int (*what)(void), int wanted)
+static int in_a_release(void)
 {
-	struct tw_limiter_config cfg = {.size = sizeof cfg, .max_concurrency = 1};
-	tw_limiter *limiter;
-	open_for(what);
-	expect_eq(tw_limiter_create(&limiter, rig.service, &cfg), 0);
-	expect_eq(tw_limiter_submit(limiter, call_in_job, NULL, NULL), 0);
-	expect_answer(wanted);
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	rig_close(&rig);
+	struct tw_strand_task task = {
+	    .size = sizeof task, .fn = nothing, .release = call_in_release};
+	return tw_strand_submit_task(strand, &task, NULL);
 }
 
-static void in_a_task_of_a_scheduler(int (*what)(void), int wanted)
+static int in_a_job(void)
 {
-	tw_scheduler *scheduler;
-	open_for(what);
-	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
-	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, call_in_turn, NULL, NULL), 0);
-	expect_answer(wanted);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	rig_close(&rig);
+	return tw_limiter_submit(limiter, call_in_job, NULL, NULL);
 }
 
-static void in_a_function_of_a_semaphore(int (*what)(void), int wanted)
+static int in_a_turn(void)
 {
-	tw_semaphore *semaphore;
-	open_for(what);
-	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
-	expect_eq(tw_semaphore_acquire_async(semaphore, 1, call, NULL, NULL), 0);
-	expect_answer(wanted);
-	expect_eq(tw_semaphore_destroy(semaphore), 0);
-	rig_close(&rig);
+	return tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, call_in_turn, NULL, NULL);
 }
 
-static void in_each_work(int (*what)(void), int wanted)
+static int in_a_function_of_a_semaphore(void)
 {
-	in_each_task_of_a_strand(what, wanted);
-	in_a_job(what, wanted);
-	in_a_task_of_a_scheduler(what, wanted);
-	in_a_function_of_a_semaphore(what, wanted);
+	return tw_semaphore_acquire_async(semaphore, 1, call, NULL, NULL);
 }
 
-/* ------------------------------------------------------------ the calls */
+static void expect_in_each_work(int (*what)(void), int wanted)
+{
+	static int (*const submits[])(void) = {
+	    in_a_task, in_a_delayed_task,           in_a_series, in_a_release, in_a_job,
+	    in_a_turn, in_a_function_of_a_semaphore};
+	act = what;
+	for (size_t i = 0; i < sizeof submits / sizeof *submits; i++) {
+		calls = 0;
+		expect_eq(submits[i](), 0);
+		rig_advance(&rig, 10 * MS);
+		expect_eq(calls, 1);
+		expect_eq(answer, wanted);
+	}
+}
 
 Test(runs_inside_works, the_clock_cannot_be_advanced)
 {
-	in_each_work(advance_the_clock, -EDEADLK);
+	expect_in_each_work(advance_the_clock, -EDEADLK);
 }
 
 Test(runs_inside_works, validate_is_busy)
 {
-	in_each_work(validate_the_service, -EBUSY);
+	expect_in_each_work(validate_the_service, -EBUSY);
 }
 
 /* -------------------------------------------------------- two services on one clock */
@@ -155,16 +151,15 @@ Test(runs_inside_works, validate_is_busy)
 Test(runs_inside_works, the_clock_of_another_service_can_be_advanced)
 {
 	struct rig other;
-	tw_strand *strand;
-	open_for(advance_the_clock);
+	tw_strand *on_other;
+	act = advance_the_clock;
 	rig_open(&other, NULL);
-	expect_eq(tw_strand_create(&strand, other.service, NULL), 0);
-	expect_eq(tw_strand_submit(strand, call, NULL), 0);
+	expect_eq(tw_strand_create(&on_other, other.service, NULL), 0);
+	expect_eq(tw_strand_submit(on_other, call, NULL), 0);
 	rig_advance(&other, 10 * MS);
 	expect_eq(calls, 1);
 	expect_eq(answer, 0);
 	expect_eq(rig_now(&rig), RIG_START_NS + MS);
-	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_strand_destroy(on_other), 0);
 	rig_close(&other);
-	rig_close(&rig);
 }
