@@ -1,6 +1,9 @@
 #include "strands.h"
 
+#include <sched.h>
 #include <stdlib.h>
+
+#include "executor/strand/internal.h"
 
 void strand_rig_open(struct strand_rig *rig)
 {
@@ -90,4 +93,13 @@ void expect_ids(const struct strand_rig *rig, const int *ids, size_t n)
 	expect_eq(rig->rig.ran, n);
 	for (size_t i = 0; i < n; i++)
 		expect_eq(rig->rig.events[i].id, ids[i]);
+}
+
+void await_strand_sleeper(tw_strand *strand)
+{
+	for (bool sleeps = false; !sleeps; sched_yield()) {
+		tw__object_lock(&strand->object);
+		sleeps = strand->object.sleepers;
+		tw__object_unlock(&strand->object);
+	}
 }

@@ -48,6 +48,9 @@ void noted_submit_released(struct noted *noted, uint64_t delay_ns);
 
 struct tw_strand_stats strand_stats(tw_strand *strand);
 
+/* Until a thread sleeps in a call on the strand. */
+void await_strand_sleeper(tw_strand *strand);
+
 /* The ids of all runs so far, in order. */
 void expect_ids(const struct strand_rig *rig, const int *ids, size_t n);
 #define expect_order(rig, ...)                      \

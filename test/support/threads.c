@@ -1,4 +1,4 @@
-/* Looks at the threads in /proc. */
+/* Looks at /proc. */
 #include "threads.h"
 
 #include <dirent.h>
@@ -67,4 +67,24 @@ int threads_runnable(void)
 		n += d->d_name[0] != '.' && thread_is_runnable(atol(d->d_name));
 	closedir(tasks);
 	return n;
+}
+
+int descriptors_open(void)
+{
+	int n = 0;
+	DIR *all = opendir("/proc/self/fd");
+	for (struct dirent *d; (d = readdir(all));)
+		n += d->d_name[0] != '.';
+	closedir(all);
+	return n;
+}
+
+int64_t resident_bytes(void)
+{
+	long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	if (!statm || fscanf(statm, "%*s %ld", &pages) != 1)
+		abort();
+	fclose(statm);
+	return pages * sysconf(_SC_PAGESIZE);
 }

@@ -1,8 +1,9 @@
-/* The threads of this process. */
+/* The threads of this process, its descriptors and its memory. */
 #ifndef TEST_SUPPORT_THREADS_H
 #define TEST_SUPPORT_THREADS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The number of threads, as the kernel lists them. A thread may be listed after it was joined. */
 int threads_alive(void);
@@ -11,5 +12,9 @@ int threads_alive(void);
 bool thread_is_runnable(long id);
 
 int threads_runnable(void);
+
+int descriptors_open(void);
+
+int64_t resident_bytes(void);
 
 #endif

@@ -1,5 +1,4 @@
 /* The descriptor of a service in the user's own loop, on the real clocks. Bounds are one-sided. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -9,6 +8,7 @@
 
 #include "by_hand.h"
 #include "test/support/shot.h"
+#include "test/support/threads.h"
 
 /* A service that the test drives, on the default clock. */
 static tw_service *service;
@@ -126,25 +126,15 @@ Test(driver_real_loop, goes_on_with_what_rearms_itself_at_once)
 
 /* ------------------------------------------------------------ whose it is */
 
-static int open_descriptors(void)
-{
-	int count = 0;
-	DIR *dir = opendir("/proc/self/fd");
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 Test(driver_real_loop, is_the_services)
 {
-	int before = open_descriptors();
+	int before = descriptors_open();
 	tw_service_fd(service);
-	expect_eq(open_descriptors(), before + 3);
+	expect_eq(descriptors_open(), before + 3);
 	tw_service_fd(service);
-	expect_eq(open_descriptors(), before + 3);
+	expect_eq(descriptors_open(), before + 3);
 	reopen_on(NULL);
-	expect_eq(open_descriptors(), before);
+	expect_eq(descriptors_open(), before);
 }
 
 Test(driver_real_loop, tells_of_close)
@@ -169,7 +159,7 @@ Test(driver_real_loop, without_descriptors_nothing_is_changed)
 {
 	struct rlimit limit, few;
 	expect_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	int before = open_descriptors(), next = open("/dev/null", O_RDONLY);
+	int before = descriptors_open(), next = open("/dev/null", O_RDONLY);
 	close(next);
 	for (rlim_t left = 0; left < 3; left++) {
 		few = (struct rlimit){(rlim_t)next + left, limit.rlim_max};
@@ -177,7 +167,7 @@ Test(driver_real_loop, without_descriptors_nothing_is_changed)
 		int answer = tw_service_fd(service);
 		expect_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 		expect_eq(answer, -EMFILE);
-		expect_eq(open_descriptors(), before);
+		expect_eq(descriptors_open(), before);
 	}
 	int fd = tw_service_fd(service);
 	expect_ge(fd, 0);

@@ -2,13 +2,12 @@
  * After a storm memory goes back to the system, but not immediately. RSS is the witness (G11).
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "storm.h"
+#include "test/support/threads.h"
 
 #ifdef __SANITIZE_ADDRESS__
 enum { ADDRESS_SANITIZER = true };
@@ -36,15 +35,6 @@ static void allocate(void)
 }
 
 TestSuite(driver_storm, .init = allocate, .fini = close_rig, .timeout = 90);
-
-static int64_t resident_bytes(void)
-{
-	long unused, pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-	cr_assert(file && fscanf(file, "%ld %ld", &unused, &pages) == 2);
-	fclose(file);
-	return pages * sysconf(_SC_PAGESIZE);
-}
 
 static void ignore_release(void *arg, enum tw_fate fate)
 {

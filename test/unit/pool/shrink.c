@@ -1,5 +1,4 @@
 /* Pools that may grow: they shrink when they are idle, and they end by a close or in a fork. */
-#include <dirent.h>
 #include <errno.h>
 
 #include "pools.h"
@@ -17,16 +16,6 @@ static void await_size(tw_pool *pool, uint64_t workers)
 }
 
 /* ------------------------------------------------------------------ shrinking */
-
-static int descriptors_open(void)
-{
-	int n = 0;
-	DIR *all = opendir("/proc/self/fd");
-	for (struct dirent *d; (d = readdir(all));)
-		n += d->d_name[0] != '.';
-	closedir(all);
-	return n;
-}
 
 Test(pool_shrink, shrinks_to_the_permanent_workers_when_idle)
 {

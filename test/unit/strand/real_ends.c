@@ -1,9 +1,10 @@
 /* Strands that their own running task destroys, while another thread waits in a call on them. */
+#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "executor/strand/internal.h"
 #include "test/support/shot.h"
+#include "test/support/strands.h"
 
 TestSuite(strand_real_ends, .timeout = 60);
 
@@ -14,21 +15,12 @@ struct ending {
 	atomic_int running, released, destroyed;
 };
 
-static bool is_waited_for(tw_strand *strand)
-{
-	tw__object_lock(&strand->object);
-	bool waited = strand->object.sleepers != 0;
-	tw__object_unlock(&strand->object);
-	return waited;
-}
-
 /* Destroys its strand as soon as another thread sleeps in a call on it. */
 static void destroy_own_when_waited_for(void *arg)
 {
 	struct ending *ending = arg;
 	atomic_store(&ending->running, 1);
-	while (!is_waited_for(ending->strand))
-		sched_yield();
+	await_strand_sleeper(ending->strand);
 	tw_strand_destroy(ending->strand);
 }
 

@@ -3,11 +3,10 @@
  * them.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
-#include "executor/strand/internal.h"
 #include "test/support/shot.h"
+#include "test/support/strands.h"
 
 TestSuite(strand_real_pool, .timeout = 60);
 
@@ -267,14 +266,6 @@ static void *cancel_and_wait(void *arg)
 	return NULL;
 }
 
-static bool is_waited_for(tw_strand *strand)
-{
-	tw__object_lock(&strand->object);
-	bool waited = strand->object.sleepers != 0;
-	tw__object_unlock(&strand->object);
-	return waited;
-}
-
 Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_for_something_else)
 {
 	tw_service *service = open_service(1);
@@ -293,8 +284,7 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	expect_eq(pthread_create(&closing, NULL, close_and_wait, &pair), 0);
 	await(&pair.release.begun, 1);
 	expect_eq(pthread_create(&canceller, NULL, cancel_and_wait, &pair), 0);
-	while (!is_waited_for(pair.strand))
-		sched_yield();
+	await_strand_sleeper(pair.strand);
 	sem_post(&pair.release.open);
 	await(&pair.answered, 1); /* while the first task still runs */
 	expect_eq(pair.answer, TW_FINISHED);
