@@ -47,10 +47,6 @@ Test(driver_sleeps, a_job_that_settles_before_its_waiter_sleeps)
 	open_loaded(0);
 	expect_eq(tw_job_wait(home.limiter, load.job, TW_FOREVER, NULL), 0);
 	close_loaded(1);
-}
-
-Test(driver_sleeps, a_limiter_that_falls_idle_before_its_waiter_sleeps)
-{
 	open_loaded(0);
 	expect_eq(tw_limiter_wait_idle(home.limiter, TW_FOREVER), 0);
 	close_loaded(1);
@@ -127,65 +123,54 @@ static void let_it_end(void *unused)
 	atomic_store(&runner.over, true);
 }
 
-Test(driver_sleeps, a_run_that_ends_before_its_canceller_sleeps)
+static void cancel_while_it_ends(bool by_group)
 {
 	tw_timer timer;
 	reopen_on_queue();
-	expect_eq(tw_schedule(rig.service, MS, stay, NULL, &timer), 0);
-	rig_advance(&rig, 3 * MS);
-	begin(&queue);
-	faults_at_sleeps(let_it_end, NULL);
-	expect_eq(tw_cancel_wait(rig.service, timer, TW_FOREVER), TW_FINISHED);
-	faults_at_sleeps(NULL, NULL);
-	expect_eq(runner.over, true);
-}
-
-Test(driver_sleeps, a_member_that_ends_before_its_groups_canceller_sleeps)
-{
-	reopen_on_queue();
 	tw_group group = group_of(&rig);
-	struct tw_task task = {.size = sizeof task, .fn = stay, .when_ns = MS, .group = group};
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
+	struct tw_task task = {.size = sizeof task, .fn = stay, .when_ns = MS};
+	if (by_group)
+		task.group = group;
+	expect_eq(tw_schedule_task(rig.service, &task, &timer), 0);
 	rig_advance(&rig, 3 * MS);
 	begin(&queue);
 	faults_at_sleeps(let_it_end, NULL);
-	expect_eq(tw_group_cancel_wait(rig.service, group, TW_FOREVER), TW_CANCELLED);
+	if (by_group)
+		expect_eq(tw_group_cancel_wait(rig.service, group, TW_FOREVER), TW_CANCELLED);
+	else
+		expect_eq(tw_cancel_wait(rig.service, timer, TW_FOREVER), TW_FINISHED);
 	faults_at_sleeps(NULL, NULL);
 	expect_eq(runner.over, true);
 	queue_executor_run_all(&queue);
 }
 
-static struct strand_rig strands;
-
-static tw_strand_task_id begin_on_strand(void)
+Test(driver_sleeps, a_run_that_ends_before_its_canceller_sleeps)
 {
+	cancel_while_it_ends(false);
+	cancel_while_it_ends(true);
+}
+
+static void end_on_strand(bool by_close)
+{
+	struct strand_rig strands;
 	tw_strand_task_id task;
 	strand_rig_open(&strands);
 	expect_eq(tw_strand_schedule(strands.strand, 0, stay, NULL, &task), 0);
 	begin(&strands.queue);
 	faults_at_sleeps(let_it_end, NULL);
-	return task;
-}
-
-static void end_on_strand(void)
-{
+	if (by_close)
+		expect_eq(tw_strand_close(strands.strand, TW_FOREVER), 0);
+	else
+		expect_eq(tw_strand_cancel_wait(strands.strand, task, TW_FOREVER), TW_FINISHED);
 	faults_at_sleeps(NULL, NULL);
 	expect_eq(runner.over, true);
 	strand_rig_close(&strands);
 }
 
-Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_sleeps)
+Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_or_closing_thread_sleeps)
 {
-	tw_strand_task_id task = begin_on_strand();
-	expect_eq(tw_strand_cancel_wait(strands.strand, task, TW_FOREVER), TW_FINISHED);
-	end_on_strand();
-}
-
-Test(driver_sleeps, a_strands_task_that_ends_before_its_closing_thread_sleeps)
-{
-	begin_on_strand();
-	expect_eq(tw_strand_close(strands.strand, TW_FOREVER), 0);
-	end_on_strand();
+	end_on_strand(false);
+	end_on_strand(true);
 }
 
 /* --------------------------------------------------------------------- the pool */
