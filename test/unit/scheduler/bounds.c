@@ -98,15 +98,22 @@ Test(scheduler_bounds, chain_ends_on_a_clock_that_stands_still)
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
 }
 
+enum { MANY = 100 };
+
+static struct job many[MANY];
+
+static void post_many_expired(uint64_t unit_ns)
+{
+	for (int i = 0; i < MANY; i++) {
+		many[i] = JOB(&rig, i);
+		many[i].act = spend_and_end, many[i].unit_ns = unit_ns;
+		job_post_timeout(&many[i], -1);
+	}
+}
+
 Test(scheduler_bounds, number_of_turns_beyond_the_slice_is_bounded)
 {
-	enum { MANY = 100 };
-	struct job jobs[MANY];
-	for (int i = 0; i < MANY; i++) {
-		jobs[i] = JOB(&rig, i);
-		jobs[i].act = spend_and_end, jobs[i].unit_ns = MS;
-		job_post_timeout(&jobs[i], -1);
-	}
+	post_many_expired(MS);
 	for (unsigned call = 1; call <= 4; call++) {
 		expect_eq(run(), call < 4 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
 		expect_eq(rig.ran, call < 4 ? 32 * call : MANY);
@@ -117,13 +124,7 @@ Test(scheduler_bounds, number_of_turns_beyond_the_slice_is_bounded)
 
 Test(scheduler_bounds, many_short_expired_tasks_stay_within_the_slice)
 {
-	enum { MANY = 100 };
-	struct job jobs[MANY];
-	for (int i = 0; i < MANY; i++) {
-		jobs[i] = JOB(&rig, i);
-		jobs[i].act = spend_and_end, jobs[i].unit_ns = MS / 10;
-		job_post_timeout(&jobs[i], -1);
-	}
+	post_many_expired(MS / 10);
 	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 50);
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);

@@ -1,7 +1,5 @@
 /* Schedulers whose host is an executor: when it gets work, and timers of delayed tasks. */
 #include <errno.h>
-#include <sched.h>
-#include <stdatomic.h>
 
 #include "test/support/eager_executor.h"
 #include "test/support/host_suite.h"
@@ -104,32 +102,4 @@ Test(scheduler_host, many_delayed_tasks_of_one_instant_run_in_one_slice)
 		expect_eq(rig.order[i], i);
 	expect_eq(work_rig_stats(&rig).completed, MANY);
 	expect_eq(work_rig_stats(&rig).slices, 1);
-}
-
-/* ---------------------------------------------------------------- on real threads */
-
-static atomic_uint ran;
-
-static int count(struct tw_turn *turn, void *arg)
-{
-	atomic_fetch_add(&ran, 1);
-	return TW_TURN_DONE;
-}
-
-Test(scheduler_host, services_own_pool_runs_ready_and_delayed_tasks)
-{
-	enum { MANY = 1000 };
-	tw_service *service;
-	tw_scheduler *scheduler;
-	struct tw_scheduler_task post = {.size = sizeof post, .fn = count};
-	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
-	for (int i = 0; i < MANY; i++) {
-		post.delay_ns = (uint64_t)(i % 5) * MS;
-		expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
-	}
-	while (atomic_load(&ran) < MANY)
-		sched_yield();
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(tw_service_destroy(service), 0);
 }

@@ -6,18 +6,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "test/support/host_suite.h"
 #include "test/support/scheduler_script.h"
 
 TestSuite(scheduler_host_ends, .fini = close_left, .timeout = 60);
-
-struct closing {
-	tw_scheduler *scheduler;
-	struct job *job;
-	atomic_int answer, over;
-};
 
 static int nothing(struct tw_turn *turn, void *arg)
 {
@@ -28,7 +21,38 @@ static struct {
 	tw_scheduler *scheduler;
 	tw_scheduler_task_id task;
 	atomic_bool begun, go_on, over;
-} telling; /* the other scheduler, and how far its done function is */
+} other; /* the other scheduler, and how far what another thread does in it is */
+
+static void stand_still(void *arg)
+{
+	atomic_store(&other.begun, true);
+	while (!atomic_load(&other.go_on))
+		sched_yield();
+	atomic_store(&other.over, true);
+}
+
+static void *let_go_on(void *arg)
+{
+	for (int i = 0; i < 2000; i++)
+		sched_yield();
+	atomic_store(&other.go_on, true);
+	return NULL;
+}
+
+static int close_it(tw_scheduler *scheduler)
+{
+	return tw_scheduler_close(scheduler, TW_FOREVER);
+}
+
+/* The other scheduler ends when the thread that stands still has gone on. */
+static void expect_waits(int (*end)(tw_scheduler *scheduler))
+{
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
+	expect_eq(end(other.scheduler), 0);
+	expect_eq(atomic_load(&other.over), true);
+	pthread_join(thread, NULL);
+}
 
 /* --------------------------------------------------------- work that the executor holds */
 
@@ -81,7 +105,7 @@ Test(scheduler_host_ends, executor_that_refuses_for_good_does_not_hold_up_the_se
 
 static int close_other(struct job *job, struct tw_turn *turn)
 {
-	job->answer = tw_scheduler_close(telling.scheduler, TW_FOREVER);
+	job->answer = tw_scheduler_close(other.scheduler, TW_FOREVER);
 	return TW_TURN_DONE;
 }
 
@@ -90,25 +114,34 @@ Test(scheduler_host_ends, close_on_the_driver_takes_back_what_it_would_run_next)
 {
 	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
 	open_on(tw_executor_inline());
-	expect_eq(tw_scheduler_create(&telling.scheduler, rig.rig.service, NULL), 0);
+	expect_eq(tw_scheduler_create(&other.scheduler, rig.rig.service, NULL), 0);
 	first.act = close_other;
 	first.answer = 1;
 	job_post(&first, TW_PRIORITY_NORMAL);
 	struct tw_scheduler_task post = {
 	    .size = sizeof post, .fn = job_turn, .arg = &second, .done = job_done};
-	expect_eq(tw_scheduler_submit_task(telling.scheduler, &post, NULL), 0);
+	expect_eq(tw_scheduler_submit_task(other.scheduler, &post, NULL), 0);
 	rig_advance(&rig.rig, MS);
 	expect_eq(first.answer, 0);
 	expect_told(&second, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_eq(second.turns, 0);
-	expect_eq(tw_scheduler_destroy(telling.scheduler), 0);
+	expect_eq(tw_scheduler_destroy(other.scheduler), 0);
 }
 
-static void post_and_close_on_strand(void *arg)
+struct closing {
+	tw_scheduler *scheduler;
+	bool destroys;
+	atomic_int answer, over;
+};
+
+static void post_and_end(void *arg)
 {
 	struct closing *closing = arg;
 	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
-	atomic_store(&closing->answer, tw_scheduler_close(closing->scheduler, 10 * MS));
+	atomic_store(&closing->answer, closing->destroys
+					   ? tw_scheduler_destroy(closing->scheduler)
+					   : tw_scheduler_close(closing->scheduler, 10 * MS));
+	atomic_store(&closing->over, 1);
 }
 
 Test(scheduler_host_ends, close_by_the_task_of_a_strand_that_its_work_waits_behind_ends_in_time)
@@ -120,7 +153,7 @@ Test(scheduler_host_ends, close_by_the_task_of_a_strand_that_its_work_waits_behi
 	struct tw_scheduler_config config = {.size = sizeof config,
 					     .executor = tw_strand_executor(strand)};
 	expect_eq(tw_scheduler_create(&closing.scheduler, rig.rig.service, &config), 0);
-	expect_eq(tw_strand_submit(strand, post_and_close_on_strand, &closing), 0);
+	expect_eq(tw_strand_submit(strand, post_and_end, &closing), 0);
 	rig_advance(&rig.rig, 3 * MS);
 	expect_eq(atomic_load(&closing.answer), -ETIMEDOUT);
 	expect_eq(tw_scheduler_close(closing.scheduler, 0), 0);
@@ -141,34 +174,18 @@ Test(scheduler_host_ends, worker_is_not_made_to_wait_for_itself)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-static void post_and_close(void *arg)
-{
-	struct closing *closing = arg;
-	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
-	atomic_store(&closing->answer, tw_scheduler_close(closing->scheduler, 10 * MS));
-	atomic_store(&closing->over, 1);
-}
-
-static void post_and_destroy(void *arg)
-{
-	struct closing *closing = arg;
-	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
-	atomic_store(&closing->answer, tw_scheduler_destroy(closing->scheduler));
-	atomic_store(&closing->over, 1);
-}
-
 /* A pool's only worker ends a scheduler whose work waits for it. */
-static void end_on_the_only_worker(tw_fn *fn, int answer)
+static void end_on_the_only_worker(bool destroys, int answer)
 {
 	tw_pool *pool;
-	struct closing closing = {.answer = 1};
+	struct closing closing = {.answer = 1, .destroys = destroys};
 	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
 	closing.scheduler = rig.scheduler;
-	if (fn == post_and_destroy)
+	if (destroys)
 		rig.scheduler = NULL;
-	expect_eq(tw_pool_submit(pool, fn, &closing), 0);
+	expect_eq(tw_pool_submit(pool, post_and_end, &closing), 0);
 	while (!atomic_load(&closing.over))
 		sched_yield();
 	expect_eq(atomic_load(&closing.answer), answer);
@@ -178,36 +195,16 @@ static void end_on_the_only_worker(tw_fn *fn, int answer)
 
 Test(scheduler_host_ends, close_by_the_only_worker_that_could_run_its_work_ends_in_time)
 {
-	end_on_the_only_worker(post_and_close, -ETIMEDOUT);
+	end_on_the_only_worker(false, -ETIMEDOUT);
 }
 
 Test(scheduler_host_ends,
      destroy_by_the_only_worker_that_could_run_its_work_takes_effect_when_it_has)
 {
-	end_on_the_only_worker(post_and_destroy, 0);
+	end_on_the_only_worker(true, 0);
 }
 
 /* ------------------------------------------------------------------------ `wanted` */
-
-static struct {
-	atomic_bool begun, go_on, over;
-} wish;
-
-static void want_slowly(void *arg)
-{
-	atomic_store(&wish.begun, true);
-	while (!atomic_load(&wish.go_on))
-		sched_yield();
-	atomic_store(&wish.over, true);
-}
-
-static void *let_go_on(void *arg)
-{
-	for (int i = 0; i < 2000; i++)
-		sched_yield();
-	atomic_store(&wish.go_on, true);
-	return NULL;
-}
 
 static void *post_nothing(void *scheduler)
 {
@@ -220,27 +217,23 @@ static void destroy_beside_wanted(bool delayed)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
 	struct tw_scheduler_config config = {
-	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = stand_still};
 	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
 	tw_service *service;
-	tw_scheduler *scheduler;
-	pthread_t poster, thread;
+	pthread_t poster;
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
+	expect_eq(tw_scheduler_create(&other.scheduler, service, &config), 0);
 	if (delayed)
-		expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
+		expect_eq(tw_scheduler_submit_task(other.scheduler, &post, NULL), 0);
 	else
-		expect_eq(pthread_create(&poster, NULL, post_nothing, scheduler), 0);
-	while (!atomic_load(&wish.begun))
+		expect_eq(pthread_create(&poster, NULL, post_nothing, other.scheduler), 0);
+	while (!atomic_load(&other.begun))
 		sched_yield();
 	if (!delayed)
-		expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(atomic_load(&wish.over), 1);
+		expect_eq(tw_scheduler_run(other.scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
+	expect_waits(tw_scheduler_destroy);
 	if (!delayed)
 		pthread_join(poster, NULL);
-	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(service), 0);
 }
 
@@ -260,52 +253,37 @@ Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_post_calls)
 
 static void tell_slowly(void *arg, enum tw_fate fate, int result)
 {
-	atomic_store(&telling.begun, true);
-	while (!atomic_load(&telling.go_on))
-		sched_yield();
-	atomic_store(&telling.over, true);
+	stand_still(arg);
 }
 
 static void *cancel_the_task(void *arg)
 {
-	tw_scheduler_cancel(telling.scheduler, telling.task);
+	tw_scheduler_cancel(other.scheduler, other.task);
 	return NULL;
 }
 
-static void *close_it(void *arg)
+static void *close_too(void *arg)
 {
-	tw_scheduler_close(telling.scheduler, TW_FOREVER);
-	return NULL;
-}
-
-static void *let_tell(void *arg)
-{
-	for (int i = 0; i < 2000; i++)
-		sched_yield();
-	atomic_store(&telling.go_on, true);
+	close_it(other.scheduler);
 	return NULL;
 }
 
 static void end_beside(void *(*ender)(void *arg))
 {
 	tw_service *service;
-	pthread_t thread, other;
+	pthread_t thread;
 	struct tw_scheduler_task post = {
 	    .size = sizeof post, .fn = nothing, .delay_ns = HOUR, .done = tell_slowly};
-	memset(&telling, 0, sizeof(telling));
 	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_scheduler_create(&telling.scheduler, service, NULL), 0);
-	expect_eq(tw_scheduler_submit_task(telling.scheduler, &post, &telling.task), 0);
+	expect_eq(tw_scheduler_create(&other.scheduler, service, NULL), 0);
+	expect_eq(tw_scheduler_submit_task(other.scheduler, &post, &other.task), 0);
 	expect_eq(pthread_create(&thread, NULL, ender, NULL), 0);
-	while (!atomic_load(&telling.begun))
+	while (!atomic_load(&other.begun))
 		sched_yield();
-	expect_eq(tw_scheduler_close(telling.scheduler, 0), -ETIMEDOUT);
-	expect_eq(pthread_create(&other, NULL, let_tell, NULL), 0);
-	expect_eq(tw_scheduler_close(telling.scheduler, TW_FOREVER), 0);
-	expect_eq(atomic_load(&telling.over), true);
+	expect_eq(tw_scheduler_close(other.scheduler, 0), -ETIMEDOUT);
+	expect_waits(close_it);
 	pthread_join(thread, NULL);
-	pthread_join(other, NULL);
-	expect_eq(tw_scheduler_destroy(telling.scheduler), 0);
+	expect_eq(tw_scheduler_destroy(other.scheduler), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }
 
@@ -316,7 +294,7 @@ Test(scheduler_host_ends, close_waits_for_the_done_function_that_a_cancel_calls)
 
 Test(scheduler_host_ends, close_waits_for_the_done_function_that_another_close_calls)
 {
-	end_beside(close_it);
+	end_beside(close_too);
 }
 
 /* ------------------------------------------------- refused while the driver is in a poll */
@@ -326,34 +304,24 @@ static int refuse(tw_executor *self, tw_batch *batch, size_t n)
 	return -EAGAIN;
 }
 
-static void hold_the_driver(void *arg)
-{
-	tell_slowly(NULL, TW_FATE_FIRED, 0);
-}
-
 /* The driver has the work in this moment, so close cannot take it back: the driver returns it. */
 Test(scheduler_host_ends, close_on_another_thread_leaves_work_that_is_refused_to_the_driver)
 {
 	static const struct tw_executor_ops ops = {.size = sizeof ops, .submit = refuse};
 	tw_executor executor = {&ops};
 	tw_service *service;
-	tw_scheduler *scheduler;
-	pthread_t thread;
 	struct tw_scheduler_config config = {.size = sizeof config, .executor = &executor};
 	struct tw_task task = {
-	    .size = sizeof task, .fn = hold_the_driver, .executor = tw_executor_inline()};
+	    .size = sizeof task, .fn = stand_still, .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL), 0);
+	expect_eq(tw_scheduler_create(&other.scheduler, service, &config), 0);
+	expect_eq(tw_scheduler_submit(other.scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL), 0);
 	while (stats_of(service).refused < 2) /* this thread is refused, then the driver */
 		sched_yield();
 	expect_eq(tw_schedule_task(service, &task, NULL), 0);
-	while (!atomic_load(&telling.begun))
+	while (!atomic_load(&other.begun))
 		sched_yield();
-	expect_eq(pthread_create(&thread, NULL, let_tell, NULL), 0);
-	expect_eq(tw_scheduler_close(scheduler, TW_FOREVER), 0);
-	expect_eq(atomic_load(&telling.over), true);
-	pthread_join(thread, NULL);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_waits(close_it);
+	expect_eq(tw_scheduler_destroy(other.scheduler), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }

@@ -58,14 +58,3 @@ Test(scheduler_refusals, post_without_memory_changes_nothing_and_can_be_repeated
 		;
 	expect_eq(rig.ran, (int)MANY);
 }
-
-Test(scheduler_refusals, creation_without_memory_leaves_nothing_behind)
-{
-	long before = faults_outstanding();
-	tw_scheduler *none = NULL;
-	faults_arm(0, true);
-	expect_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -ENOMEM);
-	faults_disarm();
-	expect_eq(none == NULL, 1);
-	expect_eq(faults_outstanding(), before);
-}
