@@ -20,6 +20,7 @@ struct task {
 static struct {
 	struct rig rig;
 	struct queue_executor queue;
+	tw_strand *strand;
 	tw_action_scheduler *scheduler;
 	struct task tasks[TASKS];
 	const char *in_failure;
@@ -42,7 +43,9 @@ static void say_failed(void *arg, tw_action *action, int failure, size_t closed)
 	int number = 0;
 	while (number < TASKS - 1 && stage.tasks[number].action != action)
 		number++;
-	if (closed)
+	if (!action)
+		say("failed %s", error_name(failure));
+	else if (closed)
 		say("failed %s of %d and closes %zu", error_name(failure), number, closed);
 	else
 		say("failed %s of %d", error_name(failure), number);
@@ -56,6 +59,8 @@ static void open_actions(const struct words *given)
 	queue_executor_open(&stage.queue);
 	struct tw_service_config service = script_service(given);
 	rig_open(&stage.rig, &service);
+	if (has_word(given, "strand"))
+		expect_eq(tw_strand_create(&stage.strand, stage.rig.service, NULL), 0);
 	bool is_callers = has_word(given, "caller");
 	struct tw_action_scheduler_config config = {
 	    .size = sizeof config,
@@ -66,6 +71,7 @@ static void open_actions(const struct words *given)
 	    .flags = (is_callers ? TW_ACTION_FLAG_BY_CALLER : 0) |
 		     (has_word(given, "cancel_batch") ? TW_ACTION_FLAG_CANCEL_BATCH : 0),
 	    .service = is_callers || has_word(given, "alone") ? NULL : stage.rig.service,
+	    .executor = stage.strand ? tw_strand_executor(stage.strand) : NULL,
 	    .frames_per_second = (uint32_t)option_of(given, "fps", 0),
 	    .wanted = is_callers ? say_wanted : NULL,
 	    .failed = has_word(given, "silent") ? NULL : say_failed};
@@ -80,6 +86,7 @@ static void close_actions(void)
 			tw_action_destroy(stage.tasks[i].action);
 	expect_eq(tw_action_scheduler_destroy(stage.scheduler), 0);
 	queue_executor_run_all(&stage.queue);
+	expect_eq(tw_strand_destroy(stage.strand), 0);
 	rig_close(&stage.rig);
 	queue_executor_close(&stage.queue);
 }
@@ -233,6 +240,11 @@ static void destroy_scheduler(const struct words *words)
 	say_answer(r);
 }
 
+static void close_strand(const struct words *words)
+{
+	say_answer(tw_strand_close(stage.strand, 0));
+}
+
 #define GAUGE(name)                                                     \
 	{                                                               \
 #name, offsetof(struct tw_action_scheduler_stats, name) \
@@ -251,11 +263,21 @@ static void say_stats(const struct words *words)
 }
 
 static const struct verb verbs[] = {
-    {"create", create},         {"arm", arm},         {"again", arm_again},
-    {"run", run_by_hand},       {"close", close_now}, {"close_wait", close_wait},
-    {"destroy", destroy},       {"state", say_state}, {"immediate", submit_immediate_of},
-    {"clear", clear_immediate}, {"flush", flush},     {"destroy_scheduler", destroy_scheduler},
-    {"stats", say_stats},       {NULL, NULL},
+    {"create", create},
+    {"arm", arm},
+    {"again", arm_again},
+    {"run", run_by_hand},
+    {"close", close_now},
+    {"close_wait", close_wait},
+    {"destroy", destroy},
+    {"state", say_state},
+    {"immediate", submit_immediate_of},
+    {"clear", clear_immediate},
+    {"flush", flush},
+    {"destroy_scheduler", destroy_scheduler},
+    {"stats", say_stats},
+    {"close_strand", close_strand},
+    {NULL, NULL},
 };
 
 const struct stage action_stage = {

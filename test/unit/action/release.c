@@ -1,62 +1,8 @@
 /* Releases of actions: called exactly once when an action has ended, whatever ends it. */
-#include <string.h>
-
 #include "test/support/action_script.h"
 #include "test/support/actions.h"
 
 TestSuite(action_release, .timeout = 30);
-
-struct end {
-	int releases, runs;
-	enum tw_fate fate;
-	void *state;
-	int answer;            /* what the work returns */
-	bool closes, destroys; /* what the work does to its own action */
-	bool destroys_in_release;
-	bool running;            /* inside of the work */
-	bool released_too_early; /* while the work ran */
-	int destroyed;           /* what destroying in the release answered */
-	int waited;              /* what closing with a wait in the release answered */
-	int ended;               /* what destroying the scheduler in the release answered */
-	tw_action_scheduler *scheduler;
-};
-
-static int run_end(tw_action *action, void *state)
-{
-	struct end *end = state;
-	end->runs++;
-	end->running = true;
-	if (end->closes)
-		tw_action_close(action, 0);
-	if (end->destroys)
-		tw_action_destroy(action);
-	end->running = false;
-	return end->answer;
-}
-
-static void release_end(tw_action *action, void *state, enum tw_fate fate)
-{
-	struct end *end = state;
-	end->releases++;
-	end->fate = fate;
-	end->state = state;
-	end->released_too_early |= end->running;
-	end->waited = tw_action_close(action, 0);
-	end->ended = tw_action_scheduler_destroy(end->scheduler);
-	if (end->destroys_in_release)
-		end->destroyed = tw_action_destroy(action);
-}
-
-static tw_action *make(tw_action_scheduler *scheduler, struct end *end)
-{
-	tw_action *action = NULL;
-	int error = 1;
-	end->scheduler = scheduler;
-	expect_eq(tw_action_create(&action, scheduler, run_end, release_end), 0);
-	error = tw_action_schedule(action, end, 0);
-	expect_eq(error, 0);
-	return action;
-}
 
 static const struct script releases[] = {
     {"follows a close or a destroy at once, and may not wait for the action or end its scheduler",
@@ -89,14 +35,6 @@ static const struct script releases[] = {
        "run 1, RUNNING, 1 released cancelled, RUNNING, run 2, RUNNING, 3 released dropped, "
        "RUNNING, 4 released dropped, RUNNING, 2 released cancelled, RUNNING, 9"},
       {"stats actions", "actions=0"}}},
-    {"the same of a frame",
-     "frame caller cancel_batch",
-     {{"arm 1 release {destroy 1} [destroy 1]; arm 2 fails=9 release {destroy 2} [destroy 2]",
-       "wanted"},
-      {"arm 3 release [destroy 3]; arm 4 release [destroy 4]; flush",
-       "run 1, RUNNING, 1 released cancelled, RUNNING, run 2, RUNNING, 3 released dropped, "
-       "RUNNING, 4 released dropped, RUNNING, 2 released cancelled, RUNNING, 9"},
-      {"stats actions", "actions=0"}}},
     {"none is wanted", "asap caller", {{"create 1; destroy 1", "GONE"}}},
 };
 
@@ -109,7 +47,35 @@ Test(action_release, releases)
 
 enum { MANY = 40 };
 
-static struct end many[MANY];
+static struct end {
+	int releases;
+	int answer;            /* what the work returns */
+	bool closes, destroys; /* what the work does to its own action */
+	bool destroys_in_release;
+	bool running;            /* inside of the work */
+	bool released_too_early; /* while the work ran */
+} many[MANY];
+
+static int run_end(tw_action *action, void *state)
+{
+	struct end *end = state;
+	end->running = true;
+	if (end->closes)
+		tw_action_close(action, 0);
+	if (end->destroys)
+		tw_action_destroy(action);
+	end->running = false;
+	return end->answer;
+}
+
+static void release_end(tw_action *action, void *state, enum tw_fate fate)
+{
+	struct end *end = state;
+	end->releases++;
+	end->released_too_early |= end->running;
+	if (end->destroys_in_release)
+		tw_action_destroy(action);
+}
 
 /*
  * Failing, closing, destroying and well-behaved ones in one flow, on several simulated workers, in
@@ -130,13 +96,14 @@ static void run_seed(uint64_t seed, uint32_t flags)
 		    .flags = flags,
 		    .service = tw_sim_service(sim)});
 	for (int i = 0; i < MANY; i++) {
-		many[i] = (struct end){.answer = i % 5 == 1 ? 4 : 0,
-				       .closes = i % 5 != 1 && i % 2,
-				       .destroys = i % 5 != 1 && i % 2 == 0,
-				       .destroys_in_release = i % 5 == 1 || i % 2};
-		if (flags)
-			many[i].destroys_in_release = true;
-		make(schedulers[i % 3], &many[i]);
+		bool fails = i % 5 == 1;
+		tw_action *action;
+		many[i] = (struct end){.answer = fails ? 4 : 0,
+				       .closes = !fails && i % 2,
+				       .destroys = !fails && i % 2 == 0,
+				       .destroys_in_release = flags || fails || i % 2};
+		expect_eq(tw_action_create(&action, schedulers[i % 3], run_end, release_end), 0);
+		expect_eq(tw_action_schedule(action, &many[i], 0), 0);
 	}
 	expect_ge(tw_sim_run_for(sim, SECOND), 0);
 	for (int i = 0; i < MANY; i++) {
