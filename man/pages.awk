@@ -182,7 +182,7 @@ function about_type(name,    s) {
 	return tolower(substr(s, 1, 1)) substr(s, 2)
 }
 
-function write_type(name,    file) {
+function write_type(name,    file, text) {
 	file = dir "/man3/" name ".3"
 	head(file, name, 3, about_type(name), header_of[name])
 	if (kind[name] != "type")
@@ -190,7 +190,8 @@ function write_type(name,    file) {
 	else
 		printf ".PP\n%s", bold(declaration_of[name]) >file
 	printf ".fi\n.SH DESCRIPTION\n" >file
-	printf "%s", roff_section((kind[name] == "type" ? details[name] : comment_of[name]) "\n\n" more[name]) >file
+	text = without_itself(kind[name] == "type" ? details[name] : comment_of[name], name "[(]3[)]")
+	printf "%s", roff_section(text "\n\n" more[name]) >file
 	if (kind[name] != "type")
 		printf ".PP\n%s", code_roff(declaration_of[name]) >file
 	if (value[name, "returns"] != "" || answers[name])
@@ -222,8 +223,14 @@ function write_lists(h, file,    i, name, any) {
 		printf ".SH CONSTANTS\n%s", code_roff(substr(constants[h], 2)) >file
 }
 
+# Without the sentences that send to the page they are on.
+function without_itself(text, page) {
+	gsub(page "[ \n][a-z][^.]*[.]", "", text)
+	return text
+}
+
 function write_header_page(h,    file, about) {
-	gsub("tickwheel_" h "[(]7[)] [a-z][^.]*[.]", "", opening[h])
+	opening[h] = without_itself(opening[h], "tickwheel_" h "[(]7[)]")
 	file = dir "/man7/tickwheel_" h ".7"
 	about = opening[h]
 	sub(/^[A-Za-z ]*: /, "", about)

@@ -8,7 +8,7 @@
  *     ...
  *     tw_manual_pump(queue, TW_NO_LIMIT);   (in the loop, when tw_manual_fd is readable)
  *
- * A close of the service waits for what it has handed over: tickwheel_manual(7) has the order.
+ * A close of the service waits for what it has handed over. tickwheel_manual(7) has the order.
  */
 #ifndef TICKWHEEL_MANUAL_H
 #define TICKWHEEL_MANUAL_H
