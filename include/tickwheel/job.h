@@ -199,11 +199,15 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
  * Submits a job in full. *out (may be NULL) is written before the job can run.
  *
  * Blocks: at most wait_ns, and only while max_pending jobs wait.
- * Returns: as tw_limiter_submit, and
+ * Returns:
+ *   0            submitted; on an error nothing of the job is called
+ *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again when it is resumed
+ *   -ESHUTDOWN   closed
+ *   -ENOMEM      no memory
  *   -EINVAL      fn is NULL; a knob is out of range; unknown flags; permits is above
  *                max_concurrency
  *   -ERANGE      a time is above TW_MAX_DELAY_NS
- *   -EAGAIN      wait_ns is 0
+ *   -EAGAIN      max_pending jobs wait, this one cannot start now, and wait_ns is 0
  *   -ETIMEDOUT   still no room after wait_ns
  */
 TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_task *task,
@@ -253,8 +257,8 @@ TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
- * Waits until the job has settled and its `done` has returned (after a timeout: only until it has
- * settled). *out (may be NULL) gets its result, which is not kept any longer.
+ * Waits until the job has settled and its `done` has returned; if it has timed out, only until it
+ * has settled. *out (may be NULL) gets its result, which is not kept any longer.
  *
  * Blocks: at most timeout_ns.
  * Returns:

@@ -72,10 +72,12 @@ TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
  * Submits a task, and waits for room while the queue is full.
  *
  * Blocks: at most timeout_ns.
- * Returns: as tw_pool_submit, and
+ * Returns:
+ *   0            fn will be called
+ *   -EAGAIN      the queue is full, and timeout_ns is 0
+ *   -ESHUTDOWN   the pool is closed
  *   -ETIMEDOUT   the queue was full all the time
  *   -EDEADLK     the queue is full, and the caller is one of the pool's workers
- *   -EAGAIN      the queue is full, and timeout_ns is 0
  */
 TW_API int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns);
 
