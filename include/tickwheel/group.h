@@ -8,9 +8,9 @@
  *   was not running            cancelled    TW_GONE      -ENOENT    called, on the canceling thread
  *   is running                 last run     TW_RUNNING   -EBUSY     after the run, on its thread
  *
- * Releases are called when all members have ended, in the order in which they became members. One
- * that waits for a member whose release follows on the same thread gets -EDEADLK. A stale handle is
- * harmless.
+ * The releases of members that were not running are called when all of those are cancelled, in the
+ * order in which they became members. A release that waits for a member whose release follows on
+ * the same thread gets -EDEADLK. A stale handle is harmless.
  */
 #ifndef TICKWHEEL_GROUP_H
 #define TICKWHEEL_GROUP_H
@@ -88,7 +88,10 @@ TW_API int tw_group_close_then(tw_service *service, tw_group group, tw_fn *fn, v
 /*
  * Closes the group and gives up its handle. It does not wait for members: see tw_group_close_then.
  *
- * Calls, returns: as tw_group_cancel.
+ * Calls: as tw_group_cancel.
+ * Returns:
+ *   0         closed, and its members are cancelled; the handle names no group any more
+ *   -ENOENT   the group was destroyed, or never was
  */
 TW_API int tw_group_destroy(tw_service *service, tw_group group);
 
