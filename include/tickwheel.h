@@ -24,11 +24,12 @@
  *   claim     the step in which a worker takes a run; before it, a cancel wins
  *   release   your function that is called once when a timer, job or task has ended
  *
- * Rules for every function, unless its comment says otherwise:
+ * Rules for every function, unless its own text says otherwise:
  *
  *   - Any thread may call it at any time, and it never blocks. A destroy runs alone.
- *   - An int is 0, another outcome, or a negative errno. After an error nothing has changed, *out
- *     is not written, what you passed stays yours, and no release is called.
+ *   - An int is 0, another outcome, or a negative errno. After an error nothing has changed, what
+ *     you passed stays yours, and no release is called. *out is not written, but the schedules of
+ *     timers and strands set it to 0, except after -EINVAL and -E2BIG.
  *   - A pointer must not be NULL (-EINVAL). A function that returns no int returns 0, false or NULL
  *     for NULL.
  *   - In a forked child a call on an object of the parent returns -EPERM (0, false or NULL), and a
@@ -74,8 +75,8 @@
  *   (2) As (1) and (4). A wait for a run that only this thread could carry out does not end: set a
  *       timeout.
  *   (3) In a visitor of tw_service_foreach as on any thread.
- *   (4) From a task, job or callback of the same object: -EDEADLK, unless the object's header says
- *       that it works. A close with timeout 0 does not wait.
+ *   (4) From a task, job or callback of the same object: -EDEADLK, unless its page says that it
+ *       works. A close with timeout 0 does not wait. A strand's task may destroy its own strand.
  *   (5) -EPERM if it is given an object of the parent.
  *   driver, one: one thread at a time; inside what the driver runs, -EBUSY. alone: no other call on
  *   the object is in progress or follows. quiet: nor is a callback of the service.
@@ -100,7 +101,7 @@
  *        expiry, a few times to move far timers, and once after a storm (G11).
  *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
  *   G11  Cancelled timers free their memory. A slot is free immediately. After many timers have
- *        ended, memory goes back to the system, all but 8 bytes for each slot ever used.
+ *        ended, memory goes back to the system: at most 8 bytes for each slot ever used stay.
  *   G12  No spikes. Large work of the service itself is spread over ticks.
  *   G13  Manners. The service's threads block all signals except those of their own faults, have
  *        names, and take affinity, priority and stack size from the config. The tick thread

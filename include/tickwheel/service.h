@@ -32,9 +32,11 @@ struct tw_service_config {
 	size_t size;
 	uint64_t tick_ns;      /* resolution: 50 us .. 1 s; default 1 ms */
 	uint32_t buckets;      /* of the first wheel: a power of two, 64 .. 65536; default 4096 */
-	uint32_t max_timers;   /* 1 .. 2^28 timers; default 16 Mi; up to 256 more a thread */
-	uint32_t lane_entries; /* entries of one thread that wait for the driver: 1024 .. 2^30;
-				* default 1 Mi */
+	uint32_t max_timers;   /* 1 .. 2^28 timers; default 16 Mi. Up to 256 more are admitted for
+				* each thread that schedules or runs callbacks, and for the tick
+				* thread */
+	uint32_t lane_entries; /* entries of one thread that may wait for the driver, rounded up to
+				* blocks of 255: 1024 .. 2^30; default 1 Mi */
 	uint32_t workers;      /* of its own pool: 1 .. 1024; default: the processors that the
 				* process may use (affinity, CPU quota). 0 with an executor */
 	uint32_t max_workers;  /* the most, while callbacks block (pool.h): `workers` .. 1024;
@@ -72,7 +74,7 @@ TW_API int tw_service_create(tw_service **out, const struct tw_service_config *c
 
 /* -------------------------------------------------------------------- close */
 
-/* What a close does with what is pending. The lower the number, the lower the mode. */
+/* Whether a close drops, runs or drains what is pending. A lower number is a lower mode. */
 enum tw_close_mode {
 	TW_CLOSE_DROP = 0, /* ends it as dropped */
 	TW_CLOSE_RUN = 1,  /* runs it once, now; tw_current says `closing` in it */
@@ -80,7 +82,8 @@ enum tw_close_mode {
 };
 
 /*
- * Closes the service: refuses new work, ends the old, waits for callbacks, ends the threads.
+ * Closes the service with a drop, a run or a drain of its timers: refuses new work, ends the old,
+ * waits for callbacks, ends the threads.
  *
  *   mode    pending                   queued at its executor    claimed, or running
  *   DROP    dropped, on this thread   dropped, on this thread   its run is the last
@@ -89,8 +92,8 @@ enum tw_close_mode {
  *
  * At the timeout a RUN and a DRAIN become a DROP, and the result is -ETIMEDOUT (0 if a drain had
  * only timers to drop). Then no callback starts, except one that an executor had claimed. A drain
- * refuses new timers, but tw_reset of a pending one works. tickwheel_close(7) has drains and
- * concurrent closes.
+ * refuses new timers, but tw_reset of a pending one works. tickwheel_close(7) has the
+ * rules of a drain.
  *
  * Threads: any, but no callback, release or visitor of the service.
  * Blocks: at most timeout_ns, or 0.1 s if that is longer; a drain 1 s more. An inline callback that

@@ -63,7 +63,7 @@ TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
  * Schedules a task that runs once, after delay_ns. A delay of 0 submits it.
  *
  * *out (may be NULL) is written before the task is published, so the task may read it. After an
- * error except -EINVAL and -E2BIG it is "no task".
+ * error except -EINVAL and -E2BIG it is 0: "no task".
  *
  * Returns: as tw_strand_submit, and
  *   -ERANGE   the delay is above TW_MAX_DELAY_NS, or ends more than that after the service's start
@@ -96,7 +96,7 @@ struct tw_strand_task {
 };
 
 /*
- * Submits a task, or a series, in full.
+ * Submits a task, or a series, in full. *out: as tw_strand_schedule.
  *
  * Returns: as tw_strand_schedule, and
  *   -EINVAL   task's size is too small, or its members do not go together: the misuse hook gets the

@@ -1,6 +1,6 @@
 /*
- * Timers with options: series, releases, executors, persistent timers. All calls of timer.h work on
- * them.
+ * Timers with options: series (an interval between runs), releases, executors, persistent timers.
+ * All calls of timer.h work on them.
  *
  *     struct tw_period period = TW_INIT(tw_period);
  *     period.period_ns = 10 * TW_SECOND;
@@ -52,12 +52,13 @@ struct tw_period {
 	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS; may be less than a tick */
 	enum tw_period_mode mode;
 	uint64_t count; /* runs after which the series ends; 0: it goes on without limit */
-	enum tw_missed_policy missed;
+	enum tw_missed_policy missed; /* 0: TW_MISSED_SKIP */
 	uint32_t reserved;
 };
 
 /*
  * Schedules a series, under one handle. enum tw_missed_policy says which runs follow a late one.
+ * *out: as tw_schedule.
  *
  * Returns: as tw_schedule, and
  *   -EINVAL   period's size is too small; period_ns is 0; an unknown mode or policy
@@ -107,7 +108,7 @@ struct tw_task {
 };
 
 /*
- * Schedules a timer in full.
+ * Schedules a timer in full. *out: as tw_schedule.
  *
  * Returns: as tw_schedule, and
  *   -EINVAL      task's size is too small; unknown flags or policies; an executor whose ops are

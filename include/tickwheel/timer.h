@@ -1,5 +1,6 @@
 /*
- * Timers: schedule, move and cancel timers. Those with options are in task.h.
+ * Timers: schedule timers that run once (oneshot), move and cancel timers. Those with options are
+ * in task.h.
  *
  * May I free arg?
  *
@@ -16,13 +17,15 @@
  *   cause                              fate               thread of the release     counter
  *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
- *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled (2)
- *   its group was cancelled            TW_FATE_CANCELLED  as above                  cancelled (2)
- *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
+ *   cancelled while it ran (2)
+ *     a one-shot, not re-armed         TW_FATE_FIRED      the one that ran it       fired
+ *     a series, persistent, re-armed   TW_FATE_CANCELLED  the one that ran it       cancelled
+ *   TW_CLOSE_DROP, or a drain's end,
+ *     before a claim                   TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
  *
  *   (1) A persistent timer ends this way only if TW_CLOSE_RUN or TW_CLOSE_DROP has begun meanwhile.
- *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
+ *   (2) A cancel of its group is a cancel.
  */
 #ifndef TICKWHEEL_TIMER_H
 #define TICKWHEEL_TIMER_H
@@ -91,7 +94,7 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
  * Schedules fn(arg) to run once, after delay_ns, on the executor, never inside this call.
  *
  * *out (may be NULL) is written before the timer is published: its callback may read it. The timer
- * outlives the calling thread. After an error except -EINVAL and -E2BIG, *out is "no timer".
+ * outlives the calling thread. After an error except -EINVAL and -E2BIG, *out is 0: "no timer".
  *
  * Returns:
  *   0            scheduled
@@ -106,7 +109,7 @@ TW_API int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *
 
 /*
  * Schedules fn(arg) to run once, at a deadline on the scale of tw_service_now. Reads no clock. If
- * the instant has passed, the run is due immediately.
+ * the instant has passed, the run is due immediately. *out: as tw_schedule.
  *
  * Returns: as tw_schedule.
  */
@@ -126,8 +129,9 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  *   0            moved, or armed
  *   -ENOENT      the timer has ended, or its release runs
  *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
- *                Never for a persistent timer
- *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
+ *                Also if it was cancelled; never for a persistent timer
+ *   -ECANCELED   the timer was cancelled, and ends after this run: called from its own callback, or
+ *                for a persistent timer from any thread
  *   -ERANGE      the delay, or the deadline less the service's creation, is above TW_MAX_DELAY_NS
  *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time needs, and an arming
  *                may need: try again
@@ -171,7 +175,7 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
 
 /*
  * Cancels a timer, unless a worker has claimed its run. It wins also when the timer has expired and
- * waits in the pool's queue (G4).
+ * waits in the pool's queue (G4). Do not free arg after TW_RUNNING: use tw_cancel_wait.
  *
  * Calls: the release, on this thread, if the result is TW_CANCELLED.
  * Returns:
