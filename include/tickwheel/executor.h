@@ -2,10 +2,10 @@
  * Executors: what runs the callbacks that are due. To run them on your threads or in your loop,
  * make a struct that begins with tw_executor.
  *
- * The driver hands over batches: submit(executor, batch, n). The executor calls tw_run_one or
- * tw_run_return n times in all, on any threads, at any time, also inside submit. The runs are
- * claimed in order, one for each call. When the n-th of these calls has begun, do not touch the
- * batch.
+ * The driver hands over batches: submit(executor, batch, n) brings n runs, and a ticket for each.
+ * Each call of tw_run_one or tw_run_return uses up one, on any thread, at any time, also inside
+ * submit. The runs are claimed in order, one for each call. When the n-th of these calls has begun,
+ * do not touch the batch: it belongs to the service.
  *
  * An executor may refuse a batch. Its runs wait at the service, which offers them again in the next
  * tick, in order. They can be cancelled and moved meanwhile, and other executors go on.
