@@ -62,14 +62,15 @@ struct tw__object {
 	uint32_t uppers;     /* users that have the object as their executor */
 	uint32_t releasing;  /* releases under way, on any thread */
 	_Atomic bool closed; /* as CLOSED; the runner reads it without the lock */
-	bool left : 1;       /* destroyed, and not freed yet: its base knows */
-	bool later : 1;      /* its work is with the driver, until the next tick */
-	bool exposed : 1;    /* was handed out as an executor: it is freed with the service */
-	bool pooled : 1;     /* constant: its executor is a pool */
-	uint32_t delays;     /* items in `delayed` */
-	tw__link coming;     /* taken from the word, the newest first */
-	tw__link arrived;    /* the same, the oldest first */
-	tw__link delayed;    /* the last of a ring; 0: none */
+	/* Bytes of their own, because they are read without the lock. */
+	bool left;        /* destroyed, and not freed yet: its base knows */
+	bool pooled;      /* constant: its executor is a pool */
+	bool later : 1;   /* its work is with the driver, until the next tick */
+	bool exposed : 1; /* was handed out as an executor: it is freed with the service */
+	uint32_t delays;  /* items in `delayed` */
+	tw__link coming;  /* taken from the word, the newest first */
+	tw__link arrived; /* the same, the oldest first */
+	tw__link delayed; /* the last of a ring; 0: none */
 	struct tw__listed listed;
 };
 
