@@ -71,8 +71,8 @@ TW_API int tw_clock_manual_create(tw_clock **out, uint64_t start_ns);
 TW_API int tw_clock_manual_destroy(tw_clock *clock);
 
 /*
- * Moves a manual clock forward by ns. A service with TW_DRIVE_MANUAL runs what comes due on this
- * thread, tick by tick. A service with a tick thread hands it over before the call returns.
+ * Moves a manual clock forward by ns. A service with TW_DRIVE_MANUAL runs the expired timers on
+ * this thread, tick by tick. A service with a tick thread hands them over before the call returns.
  *
  * Threads: any, one after the other.
  * Blocks: while callbacks run.

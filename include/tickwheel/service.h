@@ -144,7 +144,7 @@ TW_API uint64_t tw_service_now(const tw_service *service);
 #define TW_NO_LIMIT SIZE_MAX
 
 /*
- * Runs what is due on a service with TW_DRIVE_MANUAL. In each turn of a loop, handle the sockets
+ * Runs the expired timers of a service with TW_DRIVE_MANUAL. In each turn of a loop, handle the sockets
  * first, and call this once, last: a callback may free a connection whose socket is ready in the
  * same turn.
  *

@@ -185,8 +185,8 @@ typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
 TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 
 /*
- * Lists what runs, what is pending, and what is disarmed, for people. Then come the service's
- * limiters, schedulers, semaphores and strands, with their names. The format may change.
+ * Lists the running callbacks, the pending timers and the disarmed timers, for people. Then come
+ * the service's limiters, schedulers, semaphores and strands, with their names. The format may change.
  *
  * Blocks: if the stream does.
  * Returns:

@@ -32,7 +32,7 @@
 #define tw_or_seq_cst(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
 #define tw_and_seq_cst(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
 
-/* On failure *expected holds what was found, read with acquire unless the name says relaxed. */
+/* A failure stores the value in *expected: an acquire load, unless the name says relaxed. */
 #define tw_cas_acq_rel(p, expected, v)                                                      \
 	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, \
 						memory_order_acquire)

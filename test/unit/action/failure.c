@@ -19,7 +19,7 @@ static const struct script failures[] = {
      {{"arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; drive 1000; state 0..4",
        "@17 run 0, run 1, failed 11 of 1, run 2, run 3, failed 13 of 3, run 4, @1000 IDLE, "
        "CLOSED, IDLE, CLOSED, IDLE"}}},
-    {"one that its closed strand refuses may be armed again where it is told",
+    {"an action that a closed strand refuses is armed again in failed",
      "queued strand [again 1 delay=1]",
      {{"close_strand; arm 1 delay=1; advance 3; state 1",
        "@1 failed ESHUTDOWN of 1, @2 failed ESHUTDOWN of 1, @3 failed ESHUTDOWN of 1, ARMED"}}},
