@@ -4,8 +4,7 @@
  * Round after round threads that come and go load a service with a random configuration: they
  * schedule, cancel, wait, move and look at their own and each other's timers, whose callbacks do
  * the same, and use handles of nobody, until the service is closed at a random moment in a random
- * mode. Then the ledger checks each timer by the rules of
- * stress/record.h.
+ * mode. Then the ledger checks each timer by the rules of stress/record.h.
  *
  * Not good at: finding out how fast anything is.
  */
