@@ -186,7 +186,8 @@ TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *vis
 
 /*
  * Lists the running callbacks, the pending timers and the disarmed timers, for people. Then come
- * the service's limiters, schedulers, semaphores and strands, with their names. The format may change.
+ * the service's limiters, schedulers, semaphores and strands, with their names. The format may
+ * change.
  *
  * Blocks: if the stream does.
  * Returns:
