@@ -1,6 +1,6 @@
 /*
- * Executors run the callbacks of expired timers. To run them on your threads or in your loop, make a
- * struct that begins with tw_executor.
+ * Executors run the callbacks of expired timers. To run them on your threads or in your loop, make
+ * a struct that begins with tw_executor.
  *
  * The driver hands over batches: submit(executor, batch, n) brings n runs, and a ticket for each.
  * Each call of tw_run_one or tw_run_return uses up one, on any thread, at any time, also inside

@@ -144,9 +144,9 @@ TW_API uint64_t tw_service_now(const tw_service *service);
 #define TW_NO_LIMIT SIZE_MAX
 
 /*
- * Runs the expired timers of a service with TW_DRIVE_MANUAL. In each turn of a loop, handle the sockets
- * first, and call this once, last: a callback may free a connection whose socket is ready in the
- * same turn.
+ * Runs the expired timers of a service with TW_DRIVE_MANUAL. In each turn of a loop, handle the
+ * sockets first, and call this once, last: a callback may free a connection whose socket is ready
+ * in the same turn.
  *
  * At most `budget` callbacks run; with an executor other than tw_executor_inline() they are handed
  * over. Timers that these callbacks schedule run in a later call.
