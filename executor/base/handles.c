@@ -47,11 +47,11 @@ static int make_slab(struct tw__nodes *nodes)
 		nodes->slabs = slabs;
 		nodes->room = room;
 	}
-	struct tw__slab *slab = calloc(1, sizeof *slab);
+	struct tw__slab *slab = aligned_alloc(_Alignof(struct tw__slab), sizeof *slab);
 	if (!slab)
 		return -ENOMEM;
-	slab->first = nodes->count * TW__NODE_SLAB;
-	slab->base = nodes->first_generation;
+	*slab = (struct tw__slab){.first = nodes->count * TW__NODE_SLAB,
+				  .base = nodes->first_generation};
 	nodes->slabs[nodes->count++] = slab;
 	tw__line_append(&nodes->purged, tw__in_line_link(&slab->place));
 	return 0;

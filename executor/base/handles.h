@@ -5,7 +5,7 @@
  * are never 0. A node whose generations are used up is not used again. So no handle ever names a
  * newer node (G5).
  *
- * Nodes are in slabs of 128. A slab whose nodes are all free gives its memory back, except for
+ * Nodes are in slabs of 512. A slab whose nodes are all free gives its memory back, except for
  * TW__NODE_IDLE_SLABS of them. It keeps its indices, and the furthest generation of its nodes, from
  * which all of them continue later. Free nodes are taken in the order in which they were put, slab
  * by slab: one that was just put is in the cache of the thread that put it.
@@ -24,7 +24,7 @@
 #include "executor/base/line.h"
 #include "mpsc/base/atomics.h"
 
-enum { TW__NODE_SLAB = 128, TW__NODE_IDLE_SLABS = 16, TW__NODES_MAX = 1 << 28 };
+enum { TW__NODE_SLAB = 512, TW__NODE_IDLE_SLABS = 4, TW__NODES_MAX = 1 << 28 };
 
 struct tw__object;
 
@@ -38,10 +38,13 @@ struct tw__node {
 	_Atomic(struct tw__object *) owner; /* NULL: it is free, or has ended */
 };
 
-/* Under the table's lock. */
+/*
+ * Under the table's lock. On a cache line of its own, because a thread takes nodes of one slab
+ * while another puts nodes to the next.
+ */
 struct tw__slab {
+	_Alignas(TW__CACHE_LINE) char *memory; /* NULL: purged */
 	struct tw__in_line place; /* in `partial` or `purged`; else all its nodes are in use */
-	char *memory;             /* NULL: purged */
 	uint32_t first;           /* index of its first node */
 	uint32_t base;            /* the furthest generation of a node that was put */
 	uint32_t free, last_free; /* as `next` of a node: a queue */

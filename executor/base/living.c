@@ -152,9 +152,10 @@ int tw__living_need(tw_service *service)
 	struct tw__kept *none = NULL;
 	if (tw__living_of(service))
 		return 0;
-	struct tw__living *made = calloc(1, sizeof *made);
+	struct tw__living *made = aligned_alloc(_Alignof(struct tw__living), sizeof *made);
 	if (!made)
 		return -ENOMEM;
+	memset(made, 0, sizeof *made);
 	made->kept.free = living_free;
 	made->kept.dump = living_dump;
 	tw__line_init(&made->objects);

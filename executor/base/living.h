@@ -45,8 +45,9 @@ struct tw__living {
 	_Atomic uint32_t lock;
 	struct tw__line objects;
 	struct tw__line retired; /* have ended, and are freed with the service */
-	struct tw__nodes items;  /* of objects that are too small for a table of their own */
 	_Atomic uint64_t seeds_drawn;
+	/* of objects that are too small for a table of their own */
+	_Alignas(TW__CACHE_LINE) struct tw__nodes items;
 };
 
 /* An object of the service exists, or the calling thread makes one. */

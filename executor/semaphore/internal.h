@@ -65,10 +65,15 @@ struct waiter {
 };
 
 struct function {
-	struct tw__item item;
+	struct tw__node node; /* state: enum tw__item_state */
+	tw_fn *fn;
+	void *arg, *context;
 	struct waiter waiter;
 	struct tw__work work;
 };
+
+/* The submitter writes all of it, and a worker reads all of it. */
+_Static_assert(sizeof(struct function) == 2 * TW__CACHE_LINE, "two cache lines");
 
 static inline uint64_t held_of(uint64_t word)
 {
@@ -86,13 +91,14 @@ static inline bool has_room(uint64_t word, uint32_t n)
 }
 
 struct tw_semaphore {
+	_Alignas(TW__CACHE_LINE) struct tw__object object; /* its work offers refused functions */
 	_Atomic uint64_t word;
-	struct tw__object object; /* its work offers again what the executor has refused */
 	/* What follows is under the object's lock. */
 	struct tw__line line;
 	uint64_t waiting, waiting_threads; /* in line */
+	uint64_t came;                     /* waiters, and functions that found permits */
 	uint64_t out;                      /* functions that have permits, and are not over */
-	uint64_t came, refusals, over_releases;
+	uint64_t refusals, over_releases;
 	struct tw__nodes nodes;
 };
 

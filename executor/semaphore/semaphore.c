@@ -4,6 +4,8 @@
  */
 #include "executor/semaphore/internal.h"
 
+#include <string.h>
+
 #include "mpsc/base/tsan.h"
 
 /* ------------------------------------------------------------- the line, locked */
@@ -18,14 +20,15 @@ static void permits_set(tw_semaphore *s, uint64_t word)
 static bool take_or_join(tw_semaphore *s, struct waiter *waiter)
 {
 	uint64_t word = tw_load_relaxed(&s->word), next;
+	bool fits;
 	waiter->number = ++s->came;
-	do
-		next = !(word & WAITERS) && has_room(word, waiter->n) ? word + waiter->n
-								      : word | WAITERS;
-	while (!tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
-	waiter->in_line = next & WAITERS;
-	if (!waiter->in_line)
+	do {
+		fits = !(word & WAITERS) && has_room(word, waiter->n);
+		next = fits ? word + waiter->n : word | WAITERS;
+	} while (next != word && !tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
+	if (fits)
 		return true;
+	waiter->in_line = true;
 	tw__line_append(&s->line, tw__in_line_link(&waiter->place)); /* planted: last_come_first */
 	s->waiting++;
 	s->waiting_threads += waiter->is_thread;
@@ -61,7 +64,7 @@ static void semaphore_start(tw_semaphore *s, bool threads_alone, struct tw__line
 		tw__line_append(chosen, link);
 		if (waiter->is_thread)
 			continue;
-		function_of(waiter)->item.node.state = TW__ITEM_COMING;
+		function_of(waiter)->node.state = TW__ITEM_COMING;
 		s->out++;
 	}
 }
@@ -81,7 +84,7 @@ static bool permits_pass_on(tw_semaphore *s, uint32_t n, struct tw__line *chosen
 static void function_is_over(tw_semaphore *s, struct function *function)
 {
 	s->out--;
-	tw__item_put(&s->nodes, &function->item, NULL);
+	tw__node_put(&s->nodes, &function->node);
 }
 
 /* Puts a refused function in its old place: before those that came later. */
@@ -91,7 +94,7 @@ static void join_again(tw_semaphore *s, tw__link **where, tw__link link)
 	uint64_t word = tw_load_relaxed(&s->word);
 	while (!tw_cas_acq_rel(&s->word, &word, (word - waiter->n) | WAITERS)) /* SEM1 */
 		continue;
-	function_of(waiter)->item.node.state = TW__ITEM_QUEUED;
+	function_of(waiter)->node.state = TW__ITEM_QUEUED;
 	s->out--;
 	while (**where && waiter_of(**where)->number < waiter->number)
 		*where = &waiter_of(**where)->place.next;
@@ -115,7 +118,7 @@ static void take_back(tw_semaphore *s, struct tw__line *refused)
 		tw__link link = tw__line_pop(refused);
 		struct function *function = function_of(waiter_of(link));
 		s->refusals++;
-		if (function->item.node.state == TW__ITEM_ENDED)
+		if (function->node.state == TW__ITEM_ENDED)
 			function_is_over(s, function);
 		else
 			join_again(s, &where, link);
@@ -140,8 +143,7 @@ static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
 		next = waiter->place.next; /* first: it may be gone */
 		if (waiter->is_thread) {
 			_Atomic uint32_t *granted = &waiter->granted;
-			tw_store_release(granted,
-					 1); /* SEM2: the thread may be gone from here on */
+			tw_store_release(granted, 1); /* SEM2: the waiter may be gone */
 			tw__futex_wake(granted, 1);
 		} else if (tw__work_try_submit(&function_of(waiter)->work) < 0) {
 			tw__line_append(&refused, link);
@@ -181,16 +183,15 @@ static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 static void run_function(struct tw__work *work)
 {
 	struct function *function = TW__OWNER(struct function, work, work);
-	struct tw__item *item = &function->item;
-	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw__item_owner(item));
+	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw_load_relaxed(&function->node.owner));
 	struct tw__inside inside;
 	tw__object_lock(&s->object);
-	if (item->node.state != TW__ITEM_ENDED) {
-		item->node.state = TW__ITEM_RUNNING;
+	if (function->node.state != TW__ITEM_ENDED) {
+		function->node.state = TW__ITEM_RUNNING;
 		tw__object_unlock(&s->object);
-		tw__inside_begin(&inside, &s->object, item, item->fn, item->arg, NULL,
-				 item->context);
-		item->fn(item->arg);
+		tw__inside_begin(&inside, &s->object, function, function->fn, function->arg, NULL,
+				 function->context);
+		function->fn(function->arg);
 		tw__inside_end(&inside);
 		tw__object_lock(&s->object);
 	}
@@ -200,29 +201,32 @@ static void run_function(struct tw__work *work)
 
 int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
-	struct tw__item *item;
+	struct tw__node *node;
 	struct tw__line chosen;
 	int r = semaphore_check(__func__, s, n);
 	if (!r && !fn)
 		r = tw__invalid("fn is NULL");
 	if (!r)
-		r = tw__item_get(&s->nodes, &s->object, fn, arg, &item);
+		r = tw__node_get(&s->nodes, &s->object, &node);
 	if (r)
 		return r;
-	struct function *function = (struct function *)(void *)item;
-	item->context = tw__context_capture();
+	struct function *function = (struct function *)(void *)node;
+	node->state = TW__ITEM_COMING;
+	function->fn = fn;
+	function->arg = arg;
+	function->context = tw__context_capture();
 	function->waiter = (struct waiter){.n = (uint32_t)n};
 	tw__work_init(&function->work, tw__object_service(&s->object), s->object.executor,
 		      run_function);
 	if (out)
-		*out = (tw_waiter){tw__node_handle(&item->node)};
+		*out = (tw_waiter){tw__node_handle(node)};
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
 	if (take_or_join(s, &function->waiter)) {
 		s->out++;
 		tw__line_append(&chosen, tw__in_line_link(&function->waiter.place));
 	} else {
-		item->node.state = TW__ITEM_QUEUED;
+		node->state = TW__ITEM_QUEUED;
 	}
 	tw__object_unlock(&s->object);
 	semaphore_grant(s, &chosen);
@@ -233,16 +237,16 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 static int semaphore_cancel(tw_semaphore *s, struct function *function, struct tw__line *chosen)
 {
 	struct tw__base base = tw__object_base(&s->object);
-	if (!function)
+	if (!function || function->node.state == TW__ITEM_ENDED)
 		return TW_GONE;
-	if (function->item.node.state == TW__ITEM_RUNNING)
+	if (function->node.state == TW__ITEM_RUNNING)
 		return TW_RUNNING;
-	if (function->item.node.state == TW__ITEM_QUEUED) {
+	if (function->node.state == TW__ITEM_QUEUED) {
 		semaphore_leave(s, &function->waiter);
-		tw__item_put(&s->nodes, &function->item, NULL);
+		tw__node_put(&s->nodes, &function->node);
 		semaphore_start(s, false, chosen);
 	} else {
-		function->item.node.state = TW__ITEM_ENDED;
+		function->node.state = TW__ITEM_ENDED;
 		tw__base_leave_work(&base, &function->work);
 		(void)permits_pass_on(s, function->waiter.n, chosen);
 	}
@@ -257,8 +261,8 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 		return r;
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	struct tw__item *item = tw__item_find(&s->nodes, &s->object, waiter.id);
-	r = semaphore_cancel(s, (struct function *)(void *)item, &chosen);
+	struct tw__node *node = tw__node_find(&s->nodes, &s->object, waiter.id);
+	r = semaphore_cancel(s, (struct function *)(void *)node, &chosen);
 	tw__object_unlock(&s->object);
 	semaphore_grant(s, &chosen);
 	return r;
@@ -383,9 +387,10 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 		return tw__invalid("%s is NULL", out ? "service" : "out");
 	if (capacity < 0 || !tw__executor_is_sound(executor))
 		return tw__bad(-EINVAL, __func__, capacity < 0 ? "capacity" : "executor");
-	tw_semaphore *s = calloc(1, sizeof *s);
+	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
 	if (!s)
 		return -ENOMEM;
+	memset(s, 0, sizeof *s);
 	int r = tw__object_init(&s->object, service, executor, start_again, &semaphore_kind);
 	if (r) {
 		free(s);
