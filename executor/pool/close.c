@@ -47,6 +47,7 @@ static void await_bringers(tw_pool *pool)
 {
 	while (tw_load_acquire(&pool->bringing)) /* BRINGING */
 		sched_yield();
+	/* QUEUE3 */
 	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
 	     record = record->next)
 		while (tw_load_acquire(&record->bringing) == pool) /* BRINGING */
@@ -70,10 +71,10 @@ static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn
 	if (closes) {
 		pool->closed = true;
 		end = tw__ring_close(&pool->ring);
-		tw__pool_tell_room(pool);
 	}
 	tw__tiny_unlock(&pool->lock);
 	if (closes) {
+		tw__pool_tell_room(pool);
 		tw__ring_await(&pool->ring, end);
 		await_bringers(pool); /* no thread submits any more */
 		if (mode == TW_CLOSE_DROP)

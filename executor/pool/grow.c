@@ -112,7 +112,7 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 	tw__tiny_lock(&pool->lock);
 	bool was_short = tw__pool_is_short(pool);
 	starter->quiet_looks = was_short ? 0 : starter->quiet_looks + 1;
-	if (starter->quiet_looks >= QUIET_LOOKS) {
+	if (starter->quiet_looks >= QUIET_LOOKS && !pool->stopping) { /* a stop has armed it */
 		tw__pool_arm(pool, false);
 		if (tw__pool_is_short(pool)) /* WANTED */
 			tw__pool_arm(pool, true);

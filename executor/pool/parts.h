@@ -3,8 +3,9 @@
  *
  * Items. The queue is first in, first out: batches of timers, work of the layers above
  * (wheel/run/work.h), and plain tasks. A task finds room while fewer than `queue` of them all wait;
- * else it is refused, or waits. The ring has more cells than that, for batches and work. One that
- * finds no cell is refused: its service offers it again in its next tick.
+ * else it is refused, or waits. The ring has more cells than that, for batches and work. A batch
+ * that finds no cell is refused: its service offers it again in its next tick. Work that finds none
+ * is `kept`, and goes to the end of the ring when there is room.
  *
  * A batch holds many runs. The worker that takes it begins with the first one, and shows the others
  * in its word `open`: the batch, and how many of its runs are left to claim. It claims them one by
@@ -38,8 +39,10 @@
  *       (claim): the batch's fields and entries. A pool of one worker stores relaxed.
  *   CALLED  called: store relaxed (under the lock) -> load relaxed (the sleeper), which takes the
  *       lock next. The futex's own look at the word keeps a call between the two from being missed.
- *   ROOM  waiting: add, then load of head (of a task that waits for room), against the CAS of head,
- *       then load of waiting (the worker that has made room; all seq_cst): one sees the other.
+ *   ROOM  waiting: add, then load of head (of a task or work that waits for room), against the CAS
+ *       of head, then load of waiting (the worker that has made room; all seq_cst): one sees the
+ *       other. room: add-release (the worker, close) -> load-acquire (a task that waits), whose push
+ *       sees the room, or that the pool is closed.
  *   BRINGING  record.bringing: store relaxed, then the push, whose run comes after it and leads to
  *       close; store-release after the last look at the pool -> load acquire (close). The count
  *       `bringing` likewise.
@@ -129,11 +132,17 @@ struct tw__starter {
 	char name[16];
 };
 
-/* Jobs beyond the limit, linked. Under the lock, except for `limit`, which is constant. */
-struct tw__pool_jobs {
+/* Work that is not in the ring, linked. */
+struct tw__work_list {
 	struct tw__work *first, *last;
-	unsigned held, inside; /* in the list; workers inside a job */
-	unsigned limit;        /* all workers but one, or the only one */
+	unsigned count;
+};
+
+/* Under the lock, except for `limit`, which is constant. */
+struct tw__pool_jobs {
+	struct tw__work_list held; /* beyond the limit */
+	unsigned inside;           /* workers inside a job */
+	unsigned limit;            /* all workers but one, or the only one */
 };
 
 struct tw__pool_counters {
@@ -156,7 +165,7 @@ struct tw_pool {
 
 	/* read by each push and take */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t wanted; /* a push is to call; under the lock */
-	_Atomic uint32_t waiting;                        /* submitters that wait for room */
+	_Atomic uint32_t waiting;                        /* for room: submitters, and work kept */
 	_Atomic uint32_t room; /* changes when there is room for them; a futex */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t lock; /* of what follows, down to `users` */
@@ -165,7 +174,8 @@ struct tw_pool {
 	unsigned alive;          /* workers */
 	struct tw__worker *idle; /* asleep, or about to; the last one first */
 	struct tw__pool_jobs jobs;
-	unsigned services, users; /* services that use the pool; with layers */
+	struct tw__work_list kept; /* waits for room */
+	unsigned services, users;  /* services that use the pool; with layers */
 
 	_Atomic uint32_t bringing; /* submitters without a run record */
 	struct tw__pool_counters counters;
@@ -203,7 +213,10 @@ void tw__pool_arm(tw_pool *pool, bool armed);
  */
 int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task);
 
-/* There may be room for submitters that wait, or the pool is closed. */
+/* The work waits for room, and is pushed then. */
+void tw__pool_keep(tw_pool *pool, struct tw__work *work);
+
+/* There may be room for submitters and work that wait, or the pool is closed. */
 void tw__pool_tell_room(tw_pool *pool);
 
 /* What the worker does next. Sleeps until there is something. False: the thread ends. */

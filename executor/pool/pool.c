@@ -88,6 +88,10 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	struct tw__run_record *record = bringing_begins(pool);
 	int r = tw__pool_push(pool, &(struct tw__pool_task){.arg = batch});
+	if (tw_unlikely(r == -EAGAIN) && tw__batch_is_work(batch)) {
+		tw__pool_keep(pool, (struct tw__work *)(void *)batch);
+		r = 0;
+	}
 	bringing_ends(pool, record);
 	return r;
 }
@@ -151,7 +155,7 @@ void tw__pool_look(void *of, struct tw_service_liveness *out)
 	out->pool_max_workers = pool->max_workers;
 	tw__tiny_lock(&pool->lock);
 	out->pool_at_max =
-	    pool->jobs.held || (running == pool->max_workers && tw__pool_waits(pool));
+	    pool->jobs.held.count || (running == pool->max_workers && tw__pool_waits(pool));
 	tw__tiny_unlock(&pool->lock);
 }
 

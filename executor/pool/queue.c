@@ -147,9 +147,50 @@ int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task)
 	return r;
 }
 
+static void list_append(struct tw__work_list *list, struct tw__work *work)
+{
+	work->next = NULL;
+	*(list->count++ ? &list->last->next : &list->first) = work;
+	list->last = work;
+}
+
+/* The list is not empty. */
+static struct tw__work *list_pop(struct tw__work_list *list)
+{
+	struct tw__work *first = list->first;
+	list->first = first->next;
+	list->count--;
+	return first;
+}
+
+/* Pushes what has room, calls a worker for it, and gives up the lock. */
+static void push_kept_and_unlock(tw_pool *pool)
+{
+	struct tw__work_list *kept = &pool->kept;
+	while (kept->count) {
+		struct tw__work *first = kept->first, *next = first->next; /* it may run */
+		if (tw__ring_push(&pool->ring, &(struct tw__pool_task){.arg = first}))
+			break;
+		kept->first = next;
+		kept->count--;
+		tw_sub_relaxed(&pool->waiting, 1);
+	}
+	unlock_and_wake(pool, pool_call(pool));
+}
+
+void tw__pool_keep(tw_pool *pool, struct tw__work *work)
+{
+	tw__tiny_lock(&pool->lock);
+	list_append(&pool->kept, work);
+	tw_add_seq_cst(&pool->waiting, 1); /* ROOM */
+	push_kept_and_unlock(pool);
+}
+
 void tw__pool_tell_room(tw_pool *pool)
 {
-	tw_add_release(&pool->room, 1);
+	tw__tiny_lock(&pool->lock);
+	push_kept_and_unlock(pool);
+	tw_add_release(&pool->room, 1); /* ROOM */
 	tw__futex_wake(&pool->room, INT_MAX);
 }
 
@@ -169,13 +210,10 @@ static bool job_begins(tw_pool *pool, struct tw__work *job)
 	struct tw__pool_jobs *jobs = &pool->jobs;
 	tw__tiny_lock(&pool->lock);
 	bool begins = jobs->inside < jobs->limit;
-	if (begins) {
+	if (begins)
 		jobs->inside++;
-	} else {
-		job->next = NULL;
-		*(jobs->held++ ? &jobs->last->next : &jobs->first) = job;
-		jobs->last = job;
-	}
+	else
+		list_append(&jobs->held, job);
 	tw__tiny_unlock(&pool->lock);
 	return begins;
 }
@@ -183,17 +221,12 @@ static bool job_begins(tw_pool *pool, struct tw__work *job)
 void tw__pool_job_ends(tw_pool *pool)
 {
 	struct tw__pool_jobs *jobs = &pool->jobs;
-	struct tw__work *held = NULL;
 	tw__tiny_lock(&pool->lock);
 	jobs->inside--;
-	if (jobs->held) {
-		jobs->held--;
-		held = jobs->first;
-		jobs->first = held->next;
-	}
+	struct tw__work *held = jobs->held.count ? list_pop(&jobs->held) : NULL;
 	tw__tiny_unlock(&pool->lock);
 	if (held && tw__pool_push(pool, &(struct tw__pool_task){.arg = held}))
-		tw__work_submit_later(held);
+		tw__pool_keep(pool, held);
 }
 
 /* ---------------------------------------------------------------------- taking */

@@ -51,8 +51,9 @@ struct tw_pool_config {
 TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
 
 /*
- * Returns the pool as an executor, for services and for single timers. It never refuses, also if
- * the queue is full.
+ * Returns the pool as an executor, for services and for single timers. It works also if the queue
+ * is full: strands and the like wait, and timers that find no room are offered again in the next
+ * tick.
  *
  * Returns: the executor; NULL if pool is NULL.
  */

@@ -199,3 +199,47 @@ Test(pool_ends, a_thread_that_ends_inside_user_code_is_not_shown_as_running)
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+/* ------------------------------------------------------- the starter at a stop */
+
+static tw_pool *stopped;
+static atomic_int about_to_sleep;
+
+static bool stop_has_begun(void)
+{
+	tw__tiny_lock(&stopped->lock);
+	bool begun = stopped->stopping;
+	tw__tiny_unlock(&stopped->lock);
+	return begun;
+}
+
+/* The worker is called, and late, while the starter looks more often than it takes to sleep. */
+static void come_late(void *arg)
+{
+	uint64_t look_ns = *(uint64_t *)arg, until_ns;
+	atomic_store(&about_to_sleep, 1);
+	while (!stop_has_begun())
+		sched_yield();
+	until_ns = tw_clock_now(tw_clock_monotonic()) + 100 * look_ns;
+	while (tw_load_relaxed(&stopped->starter.armed) &&
+	       tw_clock_now(tw_clock_monotonic()) < until_ns)
+		sched_yield();
+	faults_at_sleeps(NULL, NULL);
+}
+
+static void be_late(void *look_ns)
+{
+	faults_at_sleeps(come_late, look_ns);
+}
+
+Test(pool_ends, a_starter_that_a_stop_has_woken_does_not_sleep_again)
+{
+	atomic_int ran = 0;
+	tw__pool_times.look_ns = 50000;
+	stopped = pool_up_to(1, 2);
+	expect_eq(tw_pool_submit(stopped, be_late, &tw__pool_times.look_ns), 0);
+	await_value(&about_to_sleep, 1);
+	expect_eq(tw_pool_submit(stopped, count, &ran), 0);
+	expect_eq(tw_pool_destroy(stopped), 0);
+	expect_eq(atomic_load(&ran), 1);
+}

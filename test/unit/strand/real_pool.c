@@ -3,8 +3,11 @@
  * them.
  */
 #include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "executor/pool/ring.h"
 #include "test/support/shot.h"
 #include "test/support/strands.h"
 
@@ -313,4 +316,42 @@ Test(strand_real_pool, destroy_leaves_nothing_that_keeps_the_service_open)
 		expect_eq(tw_service_destroy(service), 0);
 		sem_destroy(&done);
 	}
+}
+
+static void block_until(void *arg)
+{
+	atomic_int *gate = arg; /* 1: inside; 2: go on */
+	atomic_store(gate, 1);
+	while (atomic_load(gate) != 2)
+		sched_yield();
+}
+
+/* More strands wait than the pool's ring has cells, and nobody drives the service meanwhile. */
+Test(strand_real_pool, more_strands_than_the_ring_has_cells_need_no_tick)
+{
+	enum { STRANDS = TW__RING_CELLS_MIN + 100 };
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .workers = 1, .max_workers = 1, .drive = TW_DRIVE_MANUAL};
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	static tw_strand *strands[STRANDS];
+	atomic_int gate = 0;
+	tw_service *service;
+	sem_t done;
+	sem_init(&done, 0, 0);
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int i = 0; i < STRANDS; i++)
+		expect_eq(tw_strand_create(&strands[i], service, NULL), 0);
+	expect_eq(tw_strand_submit(strands[0], block_until, &gate), 0);
+	while (atomic_load(&gate) != 1)
+		sched_yield();
+	for (int i = 1; i < STRANDS; i++)
+		expect_eq(tw_strand_submit(strands[i], post, &done), 0);
+	expect_eq(tw_service_pool_stats(service, &stats), 0);
+	expect_eq(stats.queued, STRANDS - 1);
+	atomic_store(&gate, 2);
+	await(&done, STRANDS - 1);
+	for (int i = 0; i < STRANDS; i++)
+		expect_eq(tw_strand_destroy(strands[i]), 0);
+	expect_eq(tw_service_destroy(service), 0);
+	sem_destroy(&done);
 }
