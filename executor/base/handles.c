@@ -34,25 +34,39 @@ static struct tw__slab *first_slab(const struct tw__line *line)
 
 /* ------------------------------------------------------------------------ slabs */
 
-/* Another slab, purged. Returns 0, -ENOMEM or -EAGAIN. */
-static int make_slab(struct tw__nodes *nodes)
+/*
+ * Makes room for more slabs. Without the lock, except for the copy. A fork may come at any moment.
+ */
+static int grow_table(struct tw__nodes *nodes)
+{
+	tw__tiny_lock(&nodes->lock);
+	uint32_t room = nodes->room ? 2 * nodes->room : 8;
+	tw__tiny_unlock(&nodes->lock);
+	struct tw__slab **larger = malloc(room * sizeof(*larger)), **old = larger;
+	if (!larger)
+		return -ENOMEM;
+	tw__tiny_lock(&nodes->lock);
+	if (nodes->room < room) {
+		for (uint32_t i = 0; i < nodes->count; i++)
+			larger[i] = nodes->slabs[i];
+		old = nodes->slabs;
+		nodes->slabs = larger;
+		nodes->room = room;
+	}
+	tw__tiny_unlock(&nodes->lock);
+	free(old);
+	return 0;
+}
+
+/* Another slab, purged. The lock is held. Returns 0 or -EAGAIN. */
+static int add_purged(struct tw__nodes *nodes, struct tw__slab *slab)
 {
 	if (nodes->count == nodes->max_count)
 		return -EAGAIN;
-	if (nodes->count == nodes->room) {
-		uint32_t room = nodes->room ? 2 * nodes->room : 8;
-		struct tw__slab **slabs = realloc(nodes->slabs, room * sizeof(*slabs));
-		if (!slabs)
-			return -ENOMEM;
-		nodes->slabs = slabs;
-		nodes->room = room;
-	}
-	struct tw__slab *slab = aligned_alloc(_Alignof(struct tw__slab), sizeof *slab);
-	if (!slab)
-		return -ENOMEM;
 	*slab = (struct tw__slab){.first = nodes->count * TW__NODE_SLAB,
 				  .base = nodes->first_generation};
-	nodes->slabs[nodes->count++] = slab;
+	nodes->slabs[nodes->count] = slab;
+	nodes->count++;
 	tw__line_append(&nodes->purged, tw__in_line_link(&slab->place));
 	return 0;
 }
@@ -89,19 +103,27 @@ static void unmap(const struct tw__nodes *nodes, struct purged *purged)
 static int add_slab(struct tw__nodes *nodes)
 {
 	struct purged *memory = tw__map(TW__NODE_SLAB * nodes->node_size);
-	if (!memory)
-		return -ENOMEM;
-	memory->next = NULL;
+	struct tw__slab *spare = aligned_alloc(_Alignof(struct tw__slab), sizeof *spare);
+	int r = memory && spare ? 0 : -ENOMEM;
 	tw__tiny_lock(&nodes->lock);
-	int r = nodes->purged.first ? 0 : make_slab(nodes);
+	while (!r && !nodes->purged.first && nodes->count == nodes->room) {
+		tw__tiny_unlock(&nodes->lock);
+		r = grow_table(nodes);
+		tw__tiny_lock(&nodes->lock);
+	}
+	if (!r && !nodes->purged.first && !(r = add_purged(nodes, spare)))
+		spare = NULL;
 	if (!r) {
 		first_slab(&nodes->purged)->memory = (char *)memory;
 		tw__line_append(&nodes->partial, tw__line_pop(&nodes->purged));
 		nodes->idle++;
 	}
 	tw__tiny_unlock(&nodes->lock);
-	if (r)
+	free(spare);
+	if (r && memory) {
+		memory->next = NULL;
 		unmap(nodes, memory);
+	}
 	return r;
 }
 

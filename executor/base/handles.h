@@ -10,8 +10,9 @@
  * which all of them continue later. Free nodes are taken in the order in which they were put, slab
  * by slab: one that was just put is in the cache of the thread that put it.
  *
- * The table has a lock of its own, held for some stores: no system call is made under it, and no
- * page touched for the first time. A node belongs to the object that took it. That object's lock
+ * The table has a lock of its own, held for some stores (and for the copy when the table of slabs
+ * doubles): no call of the system or the allocator is made under it, and no page touched for the
+ * first time. A node belongs to the object that took it. That object's lock
  * guards the node's end: so a node that was found stays its owner's until the owner gives up its
  * lock.
  *

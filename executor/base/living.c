@@ -7,6 +7,8 @@
 #include "mpsc/base/random.h"
 #include "mpsc/base/text.h"
 
+enum { LOOK_ROUNDS = 1 << 14 };
+
 static struct tw__listed *listed_at(tw__link link)
 {
 	return TW__OWNER(struct tw__listed, place, link);
@@ -28,8 +30,10 @@ void tw__living_leave(struct tw__living *living, struct tw__listed *listed, bool
 {
 	tw__tiny_lock(&living->lock);
 	tw__line_leave(&living->objects, &listed->place);
-	if (stays)
+	if (stays) {
+		listed->place.next = 0; /* a fork may come before the append is complete */
 		tw__line_append(&living->retired, tw__in_line_link(&listed->place));
+	}
 	tw__tiny_unlock(&living->lock);
 }
 
@@ -57,11 +61,12 @@ static void look_at(struct tw__object *object, struct tw__seen_object *seen)
 {
 	const struct tw__object_kind *kind = object->listed.kind;
 	bool again = true;
+	unsigned rounds = 0; /* a submitter may be as fast as the look */
 	*seen = (struct tw__seen_object){.kind = kind->name};
-	while (again) {
+	while (again && rounds++ < LOOK_ROUNDS) {
 		tw__object_lock(object);
 		again = kind->look(object, &seen->figures);
-		if (!again && object->listed.name)
+		if (object->listed.name)
 			strncpy(seen->name, object->listed.name, TW__NAME_ROOM - 1);
 		tw__object_unlock(object);
 	}

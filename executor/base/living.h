@@ -27,8 +27,8 @@ struct tw__object_kind {
 	const char *name; /* for people; NULL: not listed */
 	void (*free)(struct tw__object *object);
 	/*
-	 * Fills in figures, which are zeros, within some microseconds. The object's lock is held.
-	 * True: it wants to be called once more, to go on.
+	 * Fills in figures, which are zeros, in the time of a call on the object. The object's lock
+	 * is held. True: it wants to be called once more, to go on.
 	 */
 	bool (*look)(struct tw__object *object, struct tw__figures *out);
 };

@@ -47,7 +47,7 @@ static const struct figure layer_figures[] = {
      OF_LAYER(seen.figures.waiting)},
     {"layer_delayed", "Jobs that wait for a retry, and tasks that are not due.",
      OF_LAYER(seen.figures.delayed)},
-    {"layer_rejected_total", "Submits refused for lack of room.", OF_LAYER(seen.figures.rejected)},
+    {"layer_rejected_total", "Submits refused.", OF_LAYER(seen.figures.rejected)},
     {"layer_retried_total", "Retries of jobs.", OF_LAYER(seen.figures.retried)},
     {"layer_timed_out_total", "Jobs that have timed out.", OF_LAYER(seen.figures.timed_out)},
     {"layer_started_total", "Attempts of jobs that have left the line.",

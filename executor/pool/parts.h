@@ -41,8 +41,8 @@
  *       lock next. The futex's own look at the word keeps a call between the two from being missed.
  *   ROOM  waiting: add, then load of head (of a task or work that waits for room), against the CAS
  *       of head, then load of waiting (the worker that has made room; all seq_cst): one sees the
- *       other. room: add-release (the worker, close) -> load-acquire (a task that waits), whose push
- *       sees the room, or that the pool is closed.
+ *       other. room: add-release (the worker, close) -> load-acquire (a task that waits), whose
+ *       push sees the room, or that the pool is closed.
  *   BRINGING  record.bringing: store relaxed, then the push, whose run comes after it and leads to
  *       close; store-release after the last look at the pool -> load acquire (close). The count
  *       `bringing` likewise.
@@ -119,7 +119,7 @@ extern struct tw__pool_times tw__pool_times;
 
 /* The starter's own, except what is atomic. */
 struct tw__starter {
-	_Atomic uint32_t armed; /* 1: it is to look; a futex, written under the lock */
+	_Atomic uint32_t armed; /* 1: it is to look; a futex, written under the lock once it runs */
 	/* its last look found a worker inside the same run as the look before */
 	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
@@ -138,9 +138,10 @@ struct tw__work_list {
 	unsigned count;
 };
 
-/* Under the lock, except for `limit`, which is constant. */
-struct tw__pool_jobs {
-	struct tw__work_list held; /* beyond the limit */
+/* Work that was set aside. Under the lock, except for `limit`, which is constant. */
+struct tw__pool_aside {
+	struct tw__work_list held; /* jobs beyond the limit */
+	struct tw__work_list kept; /* waits for room */
 	unsigned inside;           /* workers inside a job */
 	unsigned limit;            /* all workers but one, or the only one */
 };
@@ -173,9 +174,8 @@ struct tw_pool {
 	bool closed, stopping;
 	unsigned alive;          /* workers */
 	struct tw__worker *idle; /* asleep, or about to; the last one first */
-	struct tw__pool_jobs jobs;
-	struct tw__work_list kept; /* waits for room */
-	unsigned services, users;  /* services that use the pool; with layers */
+	struct tw__pool_aside aside;
+	unsigned services, users; /* services that use the pool; with layers */
 
 	_Atomic uint32_t bringing; /* submitters without a run record */
 	struct tw__pool_counters counters;

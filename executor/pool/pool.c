@@ -48,7 +48,7 @@ static int wait_and_push(tw_pool *pool, struct tw__pool_task *task, uint64_t tim
 	task->queued_ns = tw_clock_now(tw_clock_monotonic());
 	tw_add_seq_cst(&pool->waiting, 1); /* ROOM */
 	for (;;) {
-		uint32_t room = tw_load_acquire(&pool->room);
+		uint32_t room = tw_load_acquire(&pool->room); /* ROOM */
 		r = tw__pool_push(pool, task);
 		if (r != -EAGAIN || !in_time)
 			break;
@@ -155,7 +155,7 @@ void tw__pool_look(void *of, struct tw_service_liveness *out)
 	out->pool_max_workers = pool->max_workers;
 	tw__tiny_lock(&pool->lock);
 	out->pool_at_max =
-	    pool->jobs.held.count || (running == pool->max_workers && tw__pool_waits(pool));
+	    pool->aside.held.count || (running == pool->max_workers && tw__pool_waits(pool));
 	tw__tiny_unlock(&pool->lock);
 }
 
@@ -185,7 +185,7 @@ static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 	if (!most)
 		most = TW__MAX_WORKERS_DEFAULT;
 	pool->max_workers = most > pool->permanent ? most : pool->permanent;
-	pool->jobs.limit = pool->max_workers > 1 ? pool->max_workers - 1 : 1;
+	pool->aside.limit = pool->max_workers > 1 ? pool->max_workers - 1 : 1;
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)

@@ -166,7 +166,7 @@ static struct tw__work *list_pop(struct tw__work_list *list)
 /* Pushes what has room, calls a worker for it, and gives up the lock. */
 static void push_kept_and_unlock(tw_pool *pool)
 {
-	struct tw__work_list *kept = &pool->kept;
+	struct tw__work_list *kept = &pool->aside.kept;
 	while (kept->count) {
 		struct tw__work *first = kept->first, *next = first->next; /* it may run */
 		if (tw__ring_push(&pool->ring, &(struct tw__pool_task){.arg = first}))
@@ -181,7 +181,7 @@ static void push_kept_and_unlock(tw_pool *pool)
 void tw__pool_keep(tw_pool *pool, struct tw__work *work)
 {
 	tw__tiny_lock(&pool->lock);
-	list_append(&pool->kept, work);
+	list_append(&pool->aside.kept, work);
 	tw_add_seq_cst(&pool->waiting, 1); /* ROOM */
 	push_kept_and_unlock(pool);
 }
@@ -207,23 +207,23 @@ static bool pop(tw_pool *pool, struct tw__pool_task *task)
 /* False: the job is beyond the limit, and set aside. */
 static bool job_begins(tw_pool *pool, struct tw__work *job)
 {
-	struct tw__pool_jobs *jobs = &pool->jobs;
+	struct tw__pool_aside *aside = &pool->aside;
 	tw__tiny_lock(&pool->lock);
-	bool begins = jobs->inside < jobs->limit;
+	bool begins = aside->inside < aside->limit;
 	if (begins)
-		jobs->inside++;
+		aside->inside++;
 	else
-		list_append(&jobs->held, job);
+		list_append(&aside->held, job);
 	tw__tiny_unlock(&pool->lock);
 	return begins;
 }
 
 void tw__pool_job_ends(tw_pool *pool)
 {
-	struct tw__pool_jobs *jobs = &pool->jobs;
+	struct tw__pool_aside *aside = &pool->aside;
 	tw__tiny_lock(&pool->lock);
-	jobs->inside--;
-	struct tw__work *held = jobs->held.count ? list_pop(&jobs->held) : NULL;
+	aside->inside--;
+	struct tw__work *held = aside->held.count ? list_pop(&aside->held) : NULL;
 	tw__tiny_unlock(&pool->lock);
 	if (held && tw__pool_push(pool, &(struct tw__pool_task){.arg = held}))
 		tw__pool_keep(pool, held);

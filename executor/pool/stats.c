@@ -34,7 +34,8 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	stats.at_max = tw_load_relaxed(&pool->starter.at_max);
 	stats.start_failures = tw_load_relaxed(&pool->starter.start_failures);
 	tw__tiny_lock(&pool->lock);
-	stats.queued = tw__ring_count(&pool->ring) + pool->jobs.held.count + pool->kept.count;
+	stats.queued =
+	    tw__ring_count(&pool->ring) + pool->aside.held.count + pool->aside.kept.count;
 	stats.services = pool->services;
 	tw__tiny_unlock(&pool->lock);
 	sum_workers(pool, &stats, sums);

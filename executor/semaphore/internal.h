@@ -93,7 +93,7 @@ static inline bool has_room(uint64_t word, uint32_t n)
 struct tw_semaphore {
 	_Alignas(TW__CACHE_LINE) struct tw__object object; /* its work offers refused functions */
 	_Atomic uint64_t word;
-	/* What follows is under the object's lock. */
+	/* What follows is under the object's lock; the nodes have their own. */
 	struct tw__line line;
 	uint64_t waiting, waiting_threads; /* in line */
 	uint64_t came;                     /* waiters, and functions that found permits */

@@ -353,7 +353,7 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 	tw__object_lock(&s->object);
 	uint64_t word = tw_load_relaxed(&s->word), others = ~(COUNT_MASK << CAPACITY_SHIFT);
 	while (!tw_cas_acq_rel(&s->word, &word,
-			       (word & others) | (uint64_t)capacity << CAPACITY_SHIFT))
+			       (word & others) | (uint64_t)capacity << CAPACITY_SHIFT)) /* SEM1 */
 		continue;
 	semaphore_start(s, false, &chosen);
 	tw__object_unlock(&s->object);
