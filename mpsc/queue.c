@@ -59,12 +59,16 @@ static void record_give_up(struct tw__run_record *record)
 	record_clear(record);
 }
 
-static void thread_ends(void *record)
+/* Its record may be gone: it waits for the lock while the library is unloaded. */
+static void thread_ends(void *unused)
 {
+	(void)unused;
 	pthread_mutex_lock(&tw__registry);
+	struct tw__run_record *record = tw__my_run_record;
 	tw__thread.queue_id = TW__NO_QUEUE;
 	tw__my_run_record = NULL;
-	record_give_up(record);
+	if (record)
+		record_give_up(record);
 	pthread_mutex_unlock(&tw__registry);
 }
 
@@ -72,6 +76,7 @@ static void thread_ends(void *record)
 static void threads_after_fork_in_child(void)
 {
 	tw__thread.queue_id = TW__NO_QUEUE;
+	/* QUEUE3 */
 	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
 	     record = record->next) {
 		if (record == tw__my_run_record)
@@ -84,8 +89,7 @@ static void threads_after_fork_in_child(void)
 static void threads_unload(void)
 {
 	pthread_mutex_lock(&tw__registry);
-	bool free_all = !tw_load_acquire(&holds) && !tw__fork_generation(false);
-	unloaded = pthread_key_delete(exit_key) == 0;
+	bool free_all = !tw_load_acquire(&holds) /* QUEUE4 */ && !tw__fork_generation(false);
 	struct tw__run_record *record = free_all ? tw_load_relaxed(&tw__run_records) : NULL;
 	for (struct tw__run_record *next; record; record = next) {
 		next = record->next;
@@ -96,6 +100,8 @@ static void threads_unload(void)
 	}
 	if (free_all)
 		tw_store_relaxed(&tw__run_records, NULL);
+	/* last: a thread that ends before it waits for the lock, so what it has is there */
+	unloaded = pthread_key_delete(exit_key) == 0;
 	pthread_mutex_unlock(&tw__registry);
 }
 
@@ -108,12 +114,12 @@ static void threads_watch(void)
 void tw__unload_hold(void)
 {
 	pthread_once(&threads_once, threads_watch);
-	tw_add_acq_rel(&holds, 1);
+	tw_add_acq_rel(&holds, 1); /* QUEUE4 */
 }
 
 void tw__unload_drop(void)
 {
-	tw_add_acq_rel(&holds, (uint32_t)-1);
+	tw_add_acq_rel(&holds, (uint32_t)-1); /* QUEUE4 */
 }
 
 /* One that no thread has, or a new one. */
@@ -198,7 +204,6 @@ static struct tw__lane *queue_make(struct tw__queue *queue)
 	}
 	queue->ops->init(lane, queue->context);
 	lane->next = tw_load_relaxed(&queue->lanes);
-	tw_store_relaxed(&queue->lane_count, tw_load_relaxed(&queue->lane_count) + 1);
 	tw_store_seq_cst(&queue->lanes, lane); /* QUEUE1: pairs with queue_first */
 	return lane;
 }

@@ -31,6 +31,9 @@
  *       are seen by the driver (gate.h, GATE5).
  *   QUEUE3  tw__run_records: store-release (make) -> load acquire (looks without the lock): a
  *       record is complete before it is found.
+ *   QUEUE4  holds: add acq_rel (an object is made, freed) -> load-acquire (unload): what the last
+ *       object's end has written.
+ *   What a record shows of runs: USER1 (wheel/core/user_code.h), BRINGING (executor/pool/parts.h).
  *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
@@ -53,8 +56,7 @@ struct tw__queue_ops {
 struct tw__queue {
 	uint64_t id; /* never 0, never used again */
 	_Atomic(struct tw__lane *) lanes;
-	_Atomic uint32_t lane_count;  /* lanes ever made; written under the registry's lock */
-	_Atomic uint32_t owner_count; /* of these: with a living thread; likewise */
+	_Atomic uint32_t owner_count; /* lanes with a living thread; under the registry's lock */
 	uint32_t bound;
 	const struct tw__queue_ops *ops;
 	void *context;

@@ -15,8 +15,8 @@
  * closes or by the runner, whichever takes them out. Work of others is left to the runner.
  *
  * A series whose next timer is refused stays in the line (UNTIMED). The runner then comes again in
- * the next tick, and tries again, or runs the series if it is due. What is submitted meanwhile waits
- * for that tick, too.
+ * the next tick, and tries again, or runs the series if it is due. What is submitted meanwhile
+ * waits for that tick, too.
  */
 #ifndef TW_EXECUTOR_STRAND_H
 #define TW_EXECUTOR_STRAND_H

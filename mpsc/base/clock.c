@@ -50,7 +50,14 @@ int tw__clock_check(const tw_clock *clock)
 /* ------------------------------------------------------------------ default */
 
 static _Atomic(tw_clock *) default_clock; /* NULL: the monotonic one */
-static _Atomic uint32_t fixed_in;         /* a service was made; the generation (process.h) and 1 */
+/* Generations of a process (process.h) and 1; 0: none. */
+static _Atomic uint32_t moved_in; /* that moves it; 0: it runs */
+static _Atomic uint32_t fixed_in; /* that has made a service */
+
+static uint32_t generation_now(void)
+{
+	return tw__fork_generation(false) + 1;
+}
 
 int tw_clock_set_default(tw_clock *clock)
 {
@@ -59,19 +66,22 @@ int tw_clock_set_default(tw_clock *clock)
 	int r = tw__clock_check(clock);
 	if (r)
 		return r;
-	if (tw_load_relaxed(&fixed_in) == tw__fork_generation(false) + 1)
+	if (tw_load_relaxed(&fixed_in) == generation_now())
 		return -EBUSY;
+	tw_store_relaxed(&moved_in, clock && clock->ops->join ? generation_now() : 0);
 	tw_store_release(&default_clock, clock);
 	return 0;
 }
 
+/* A forked child looks at no clock that its parent moves: it may be gone. */
 tw_clock *tw__clock_default(void)
 {
 	tw_clock *clock = tw_load_acquire(&default_clock);
-	return clock && !tw__clock_check(clock) ? clock : tw_clock_monotonic();
+	uint32_t in = tw_load_relaxed(&moved_in);
+	return clock && (!in || in == generation_now()) ? clock : tw_clock_monotonic();
 }
 
 void tw__clock_default_fix(void)
 {
-	tw_store_relaxed(&fixed_in, tw__fork_generation(false) + 1);
+	tw_store_relaxed(&fixed_in, generation_now());
 }

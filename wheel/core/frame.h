@@ -5,8 +5,6 @@
 #include "mpsc/base/private.h"
 #include "wheel/core/service.h"
 
-struct tw__run_record;
-
 /*
  * What this thread is inside of: a callback or a release; or, with `within`, a service's work or
  * poll, or the drops of a pool. Members from `service` on are zero then.
@@ -17,7 +15,6 @@ struct tw__run {
 	const tw_clock *drives; /* of a poll: its service's clock; else NULL */
 	bool hides;             /* a piece of work: tw_self does not name what it runs inside of */
 	tw_service *service;    /* NULL: a run of a strand's series, for tw_current alone */
-	struct tw__run_record *shown; /* which shows it (user_code.h), or NULL */
 	uint32_t slot, generation;
 	/* indices of the member's group (group.h), and of the next slot whose release is owed */
 	uint32_t group, owed;

@@ -143,13 +143,14 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			  begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
-	run.shown = is_layers ? NULL : tw__user_begin(service, fn, arg, name, begun_ns);
+	struct tw__run_record *shown =
+	    is_layers ? NULL : tw__user_begin(service, fn, arg, name, begun_ns);
 	void *former = tw__context_enter(run.context);
 	tw__group_count_run(service, run.group, 1);
 	fn(arg);
 	tw__group_count_run(service, run.group, -1);
 	tw__context_leave(former);
-	tw__user_end(run.shown);
+	tw__user_end(shown);
 	tw__current_run = run.outer;
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
 	/* what an extension record stands for is decided by when the run has ended */

@@ -34,7 +34,7 @@ int tw__run_one(tw_batch *batch);
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
 		      bool forced, size_t budget, uint64_t now_ns);
 
-/* Readies a thread for running: histograms, its record, a lane reserve. False: out of memory. */
+/* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
 
 #endif

@@ -73,8 +73,8 @@ static inline int tw__work_try_submit(struct tw__work *work)
 }
 
 /*
- * By way of the service's driver: if this thread is the driver, in the next tick; else in its next
- * poll.
+ * By way of the service's driver, in its next poll. What comes back while the driver offers work
+ * waits for the next tick.
  */
 static inline void tw__work_submit_later(struct tw__work *work)
 {

@@ -120,10 +120,18 @@ static tw_service *first_of(struct manual *manual)
 	return first;
 }
 
+static tw_service *next_of(struct manual *manual, const tw_service *service)
+{
+	pthread_mutex_lock(&manual->lock);
+	tw_service *next = service->next_on_clock;
+	pthread_mutex_unlock(&manual->lock);
+	return next;
+}
+
 /* The next instant that a service is driven for, or the limit. A tick thread needs only that. */
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
-	for (tw_service *s = first_of(manual); s; s = s->next_on_clock) {
+	for (tw_service *s = first_of(manual); s; s = next_of(manual, s)) {
 		if (s->threaded || tw_load_acquire(&s->phase.closed))
 			continue;
 		pthread_mutex_lock(&s->driving);
@@ -155,7 +163,7 @@ static void drive(tw_service *service)
 /* Returns when what is due has been handed over. */
 static void drive_all(struct manual *manual)
 {
-	for (tw_service *s = first_of(manual); s; s = s->next_on_clock)
+	for (tw_service *s = first_of(manual); s; s = next_of(manual, s))
 		if (s->threaded) /* also while it drains; returns when the thread has ended */
 			tw__driver_await_poll(s, UINT64_MAX);
 		else

@@ -9,7 +9,8 @@
  *      left but background timers. Then the mode is DROP.
  *   3. DROP: this thread ends every armed timer that it finds in the control words, and bars those
  *      that run: they are not armed again. So one walk is enough.
- *   4. Nothing is left when executors have used up all tickets, and no release is in progress.
+ *   4. Nothing is left when executors have used up all tickets, no release is in progress, and
+ *      nobody puts off the end (tw__end_put_off).
  *
  * Then one call stops the tick thread and the pool.
  *

@@ -19,6 +19,7 @@
 #define TW_WHEEL_SLOTS_H
 
 #include <pthread.h>
+#include <stdalign.h>
 
 #include "mpsc/base/depot.h"
 #include "mpsc/base/assert.h"
@@ -150,7 +151,8 @@ struct tw__slots {
 	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
 	_Atomic uint64_t retired;
 
-	pthread_mutex_t lock;                      /* of the depot; the driver only tries it */
+	/* of the depot; the driver only tries it. Each schedule reads what is above */
+	alignas(TW__CACHE_LINE) pthread_mutex_t lock;
 	struct tw__depot depot;                    /* free slots that are in no magazine */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS]; /* of far_ticks, by slot */
 	struct tw__slots_memory memory;

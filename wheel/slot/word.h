@@ -130,7 +130,6 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 
 /* Marks of RUNNING, in the deadline bits. RELEASING has WAITED. */
 #define TW__HAS_PERSISTENT (TW__PERSISTENT >> TW__DEADLINE_BITS) /* what the flags were */
-#define TW__HAS_RELOCATED (TW__RELOCATED >> TW__DEADLINE_BITS)
 #define TW__HAS_EXT (TW__EXT >> TW__DEADLINE_BITS)
 #define TW__ENDED UINT64_C(16)    /* cancelled during the run: no further one */
 #define TW__BARRED UINT64_C(32)   /* closed during the run: no further one, which is no cancel */

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "test/support/child.h"
@@ -115,6 +117,25 @@ static void use_default(void *arg)
 static void use_unmoved_default(void *arg)
 {
 	check_own_service(); /* time goes on */
+}
+
+/* The child frees the clock, and something else lies there. */
+static void free_default(void *clock)
+{
+	child_eq(tw_clock_manual_destroy(clock), 0);
+	for (size_t bytes = 32; bytes <= 512; bytes += 16)
+		memset(malloc(bytes), 0xff, bytes);
+	check_own_service();
+}
+
+Test(fork_loop, a_child_may_free_the_clock_that_was_the_default)
+{
+	tw_clock *clock;
+	expect_eq(tw_clock_manual_create(&clock, SECOND), 0);
+	expect_eq(tw_clock_set_default(clock), 0);
+	expect_in_child(free_default, clock);
+	expect_eq(tw_clock_set_default(NULL), 0);
+	expect_eq(tw_clock_manual_destroy(clock), 0);
 }
 
 Test(fork_loop, the_parents_manual_clock_is_no_default_of_a_child)

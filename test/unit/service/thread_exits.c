@@ -5,7 +5,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "mpsc/base/process.h"
 #include "test/support/rig.h"
 
 TestSuite(service_thread_exits, .timeout = 60);
@@ -187,4 +192,71 @@ Test(service_thread_exits, handlers_of_workers_are_refused)
 	expect_eq(handler_calls, 1);
 	expect_eq(handler_answer, -ESHUTDOWN);
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* --------------------------------------------- a thread that ends while the process does */
+
+static pthread_t late;
+static atomic_int late_id, may_end;
+
+static void *use_and_end(void *arg)
+{
+	probe_schedule(arg, MS);
+	atomic_store(&late_id, gettid());
+	while (!atomic_load(&may_end))
+		sched_yield();
+	return NULL;
+}
+
+/* It waits for the registry's lock, in the handler of the library's key. */
+static bool late_waits(void)
+{
+	char name[64], state = 0;
+	snprintf(name, sizeof name, "/proc/self/task/%d/stat", atomic_load(&late_id));
+	FILE *file = fopen(name, "r");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (file)
+		fclose(file);
+	return state == 'S';
+}
+
+static void unlock_registry(void)
+{
+	pthread_mutex_unlock(&tw__registry);
+}
+
+static void join_late(void)
+{
+	pthread_join(late, NULL);
+}
+
+/* Exit handlers run in the reverse order: unlock_registry, the library's, join_late. */
+static void exit_beside_it(void)
+{
+	struct rig rig;
+	struct probe probe;
+	atexit(join_late);
+	rig_open(&rig, NULL);
+	atexit(unlock_registry);
+	probe = PROBE(&rig, 1);
+	pthread_create(&late, NULL, use_and_end, &probe);
+	while (!atomic_load(&late_id))
+		sched_yield();
+	rig_close(&rig);
+	pthread_mutex_lock(&tw__registry);
+	atomic_store(&may_end, 1);
+	while (!late_waits())
+		sched_yield();
+	exit(0);
+}
+
+Test(service_thread_exits, a_thread_may_end_while_the_process_does)
+{
+	int status = 0;
+	pid_t child = fork(); /* before the library is used: the child is no forked child to it */
+	if (child == 0)
+		exit_beside_it();
+	expect_eq(waitpid(child, &status, 0), child);
+	expect_eq(status, 0);
 }
