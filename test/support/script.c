@@ -283,12 +283,23 @@ void close_stage(void)
 	now.stage = NULL;
 }
 
+/* The words of its first call, if that is "given". */
+static const char *given_of(const struct script *script)
+{
+	static char given[SCRIPT_TEXT];
+	const char *first = script->steps->call;
+	bool is_given = strncmp(first, "given ", 6) == 0;
+	snprintf(given, sizeof given, "%s", is_given ? first + 6 : "");
+	*find_outside(given, ';') = 0;
+	return given;
+}
+
 void play(const struct stage *stage, const struct verb *more, const struct script *scripts,
 	  size_t n)
 {
 	now.more = more;
 	for (const struct script *script = scripts; script < scripts + n; script++) {
-		open_stage(stage, script->given);
+		open_stage(stage, given_of(script));
 		for (const struct step *step = script->steps; step->call; step++)
 			play_step(script, step);
 		close_stage();

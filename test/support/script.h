@@ -1,9 +1,10 @@
 /*
  * Tests as tables of {given, call, wanted}.
  *
- * A script opens its stage as `given` says. Each step makes calls, which ';' separates, and names
- * all that is said meanwhile, which ", " separates: answers of calls, except 0, and what callbacks
- * write down. So a step finds what is missing as well as what is too much.
+ * A script opens its stage as its first call says, if that is "given ...". Each step makes
+ * calls, which ';' separates, and names all that is said meanwhile, which ", " separates: answers
+ * of calls, except 0, and what callbacks write down. So a step finds what is missing as well as
+ * what is too much.
  *
  * What is said at another instant than what was said before begins with it: "@30 " is 30 ms after
  * the start. The first word of a call is its verb. Numbers follow ("3", or "3..5" for three of
@@ -43,7 +44,7 @@ struct step {
 };
 
 struct script {
-	const char *name, *given;
+	const char *name;
 	struct step steps[SCRIPT_STEPS]; /* to the first one without a call */
 };
 

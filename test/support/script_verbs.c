@@ -194,8 +194,14 @@ static void say_mark(const struct words *words)
 	say("-");
 }
 
+/* The stage was opened so. */
+static void nothing_more(const struct words *words)
+{
+}
+
 const struct verb script_verbs[] = {
     {"-", say_mark},
+    {"given", nothing_more},
     {"context", say_context},
     {"set_context", set_context},
     {"advance", advance},

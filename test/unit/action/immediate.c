@@ -14,25 +14,22 @@ static void count(void *arg)
 
 static const struct script immediates[] = {
     {"runs once in the next turn and is numbered from one",
-     "asap caller",
-     {{"immediate 1 2; -; flush", "wanted, number 1, number 2, -, run 1, run 2"},
+     {{"given asap caller; immediate 1 2; -; flush", "wanted, number 1, number 2, -, run 1, run 2"},
       {"flush; immediate 3; clear 3", "wanted, number 3, unwanted, CANCELLED"}}},
     {"cleared, it does not run; to clear it again or afterwards is harmless",
-     "asap caller",
-     {{"immediate 1 2; clear 1; clear 1; flush; clear 2; clear 2",
+     {{"given asap caller; immediate 1 2; clear 1; clear 1; flush; clear 2; clear 2",
        "wanted, number 1, number 2, CANCELLED, GONE, run 2, GONE, GONE"}}},
     {"cleared inside a turn, it pulls no later one in",
-     "asap caller",
-     {{"immediate 1 {clear 1 2; immediate 3}; immediate 2; flush",
+     {{"given asap caller; immediate 1 {clear 1 2; immediate 3}; immediate 2; flush",
        "wanted, number 1, number 2, run 1, GONE, CANCELLED, wanted, number 3"},
       {"flush", "run 3"}}},
     {"it takes its turn among actions and is closed by their failure",
-     "asap caller cancel_batch",
-     {{"immediate 1; arm 2 fails=1; immediate 3; flush; clear 3; stats actions",
+     {{"given asap caller cancel_batch; immediate 1; arm 2 fails=1; immediate 3; flush; clear 3; "
+       "stats actions",
        "wanted, number 1, number 2, run 1, run 2, 1, GONE, actions=1"}}},
     {"a scheduler with one waiting is busy",
-     "asap caller",
-     {{"immediate 1; destroy_scheduler; clear 1", "wanted, number 1, EBUSY, unwanted, CANCELLED"}}},
+     {{"given asap caller; immediate 1; destroy_scheduler; clear 1",
+       "wanted, number 1, EBUSY, unwanted, CANCELLED"}}},
 };
 
 Test(action_immediate, immediates)

@@ -93,12 +93,10 @@ Test(close_timeout, leaves_waiting_to_others)
 
 static const struct script scripts[] = {
     {"may call what any release may",
-     "",
      {{"timer 0 in=9 [timer 1 in=0; cancel 0; cancel_wait 0; reset 0 by=0; left 0; close drop 0; "
        "destroy; stats dropped]; close drop",
        "0 dropped, ESHUTDOWN, RUNNING, SELF, ESHUTDOWN, ENOENT, EDEADLK, EDEADLK, dropped=1"}}},
     {"may cancel the others",
-     "",
      {{"timer 0 in=9 [cancel 1 2]; timer 1 2 in=9; close drop",
        "0 dropped, 1 cancelled, CANCELLED, 2 cancelled, CANCELLED"}}},
 };

@@ -110,8 +110,8 @@ Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
 
 static const struct script scripts[] = {
     {"of a series and a task are kept too",
-     "full",
-     {{"timer 0 in=1; timer 1 first=1 every=1; timer 2 never persistent; stats rejected",
+     {{"given full; timer 0 in=1; timer 1 first=1 every=1; timer 2 never persistent; stats "
+       "rejected",
        "EAGAIN, EAGAIN, EAGAIN, rejected=4"},
       {"empty; timer 0 in=1; drive 1", "@1 run 0, 0 fired"}}},
 };

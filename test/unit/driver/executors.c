@@ -217,16 +217,13 @@ Test(driver_executors, to_dozens_of_executors_are_one_batch_each_and_refusals_ar
 
 static const struct script scripts[] = {
     {"lead away from an inline service",
-     "",
      {{"timer 0 in=1 other plain; timer 1 in=1 plain; hold; drive 1; waiting; pump",
        "@1 run 1, 1 wait, run 0"}}},
     {"are kept by resets and series",
-     "",
      {{"timer 0 in=10 other plain; reset 0 by=2; timer 1 first=1 every=1 count=3 other", ""},
       {"hold; drive 2; waiting; pump", "@2 2 wait, run 1 overruns=1, run 0"},
       {"hold; drive 1; waiting; pump; advance 2", "@3 1 wait, run 1, @4 run 1, 1 fired"}}},
     {"lead back to the executor that gave a run back",
-     "",
      {{"timer 0 in=1 other plain; hold; drive 1; give_back; hold; drive 2; waiting; pump",
        "@3 1 wait, run 0 late=2"}}},
 };

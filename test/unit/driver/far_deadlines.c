@@ -176,28 +176,28 @@ Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
 
 static const struct script scripts[] = {
     {"a move to a later far deadline needs no entry",
-     "",
      {{"timer 0 in=1000 plain; reset 0 by=86400000; reset 0 by=864000000; reset 0 by=8640000000",
        ""},
       {"stats resets_eager; drive 1; stats entries; drive 8640000000",
        "resets_eager=0, @1 entries=1, @8640000000 run 0"}}},
     {"a callback moves its own timer far and near",
-     "",
      {{"timer 0 in=72000000 plain times=1 {reset 0 by=34560000000; reset 0 by=60000}", ""},
       {"timer 1 in=72000000 plain times=1 {reset 1 by=60000; reset 1 by=34560000000}", ""},
       {"drive 34632000000", "@72000000 run 0, run 1, @72060000 run 0, @34632000000 run 1"}}},
     {"one that is moved far while it waits for its executor runs in its tick",
-     "queued",
-     {{"timer 0 in=72000000 plain; hold; drive 72000000; reset 0 by=2592000000; left 0",
+     {{"given queued; timer 0 in=72000000 plain; hold; drive 72000000; reset 0 by=2592000000; left "
+       "0",
        "@72000000 left 2592000000"},
       {"drive 1; pump; drive 2591999998; pump; drive 1", "@2664000000 run 0"}}},
     {"the same where the executor has refused",
-     "queued",
-     {{"refuse -1; timer 0 in=72000000 plain; hold; drive 72000000; reset 0 by=2592000000", ""},
+     {{"given queued; refuse -1; timer 0 in=72000000 plain; hold; drive 72000000; reset 0 "
+       "by=2592000000",
+       ""},
       {"refuse 0; drive 1; pump; drive 2591999998; pump; drive 1", "@2664000000 run 0"}}},
     {"the same where it gives the run back",
-     "queued",
-     {{"timer 0 in=1 plain; hold; drive 1; reset 0 by=2592000000; give_back; drive 2591999999", ""},
+     {{"given queued; timer 0 in=1 plain; hold; drive 1; reset 0 by=2592000000; give_back; drive "
+       "2591999999",
+       ""},
       {"drive 1", "@2592000001 run 0"}}},
 };
 

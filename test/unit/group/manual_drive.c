@@ -118,7 +118,6 @@ Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 
 static const struct script scripts[] = {
     {"ends though a member's own executor refuses, until its group is cancelled",
-     "",
      {{"group 0; refuse -1; timer 0 in=1 other group=0; timer 1 first=0 every=1 burst other "
        "group=0",
        ""},
@@ -126,7 +125,6 @@ static const struct script scripts[] = {
        "@10 run 2, 2 fired, members=2, 0 wait"},
       {"group_cancel 0; drive 2; waiting", "0 cancelled, 1 cancelled, @12 0 wait"}}},
     {"ends though a burst falls ever further behind",
-     "",
      {{"group 0; timer 0 first=1 every=1 burst stays=3 group=0; pass 10; poll",
        "@10 run 0 late=9, @13 1"},
       {"poll; poll", "run 0 late=11, @16 1, run 0 late=13, @19 1"},

@@ -13,29 +13,29 @@ TestSuite(limiter_rate, .fini = close_left);
 
 static const struct script tokens[] = {
     {"at most three starts in any interval",
-     "limit=100 rate=3 interval=10",
-     {{"submit 0 1", "start 0, 0 ok, start 1, 1 ok"},
+     {{"given limit=100 rate=3 interval=10; submit 0 1", "start 0, 0 ok, start 1, 1 ok"},
       {"advance 4; submit 2..7", "@4 start 2, 2 ok"},
       {"advance 5; submit 8", ""}, /* a look at the bucket, just before tokens come back */
       {"advance 50",
        "@10 start 3, 3 ok, start 4, 4 ok, @14 start 5, 5 ok, @20 start 6, 6 ok, start 7, 7 ok, "
        "@24 start 8, 8 ok"}}},
     {"retries take tokens too",
-     "limit=100 rate=2 interval=10",
-     {{"submit 0 error=EIO retries=4 delay=1", "start 0"},
+     {{"given limit=100 rate=2 interval=10; submit 0 error=EIO retries=4 delay=1", "start 0"},
       {"advance 60", "@1 start 0, @10 start 0, @11 start 0, @20 start 0, 0 failed EIO"}}},
     {"a token whose job was cancelled before it started is not lost",
-     "limit=100 rate=1 interval=10",
-     {{"submit 0..2; cancel 0", "0 cancelled, CANCELLED, start 1, 1 ok"}, /* a runner is out */
+     {{"given limit=100 rate=1 interval=10; submit 0..2; cancel 0",
+       "0 cancelled, CANCELLED, start 1, 1 ok"}, /* a runner is out */
       {"advance 10", "@10 start 2, 2 ok"}}},
     {"tokens and retries come though the service's executor refuses",
-     "limit=3 rate=2 interval=10 refused",
-     {{"submit 0 2; submit 1 error=EIO fails=1 retries=1 delay=5", "start 0, 0 ok, start 2, 2 ok"},
+     {{"given limit=3 rate=2 interval=10 refused; submit 0 2; submit 1 error=EIO fails=1 retries=1 "
+       "delay=5",
+       "start 0, 0 ok, start 2, 2 ok"},
       {"advance 30", "@10 start 1, @15 start 1, 1 ok"}}},
     /* what is waited for is not the token of the one behind */
     {"a token goes to an attempt that begins where another has ended, and none comes back unseen",
-     "limit=100 rate=2 interval=100",
-     {{"submit 0 bare stays=10 {submit 1 bare stays=10 {submit 2 3 bare}}", "start 0, @10 start 1"},
+     {{"given limit=100 rate=2 interval=100; submit 0 bare stays=10 {submit 1 bare stays=10 "
+       "{submit 2 3 bare}}",
+       "start 0, @10 start 1"},
       {"advance 180", "@100 start 2, @110 start 3"}}},
 };
 
@@ -46,31 +46,28 @@ Test(limiter_rate, tokens)
 
 static const struct script changes[] = {
     {"a higher rate starts jobs now; tokens come back when they would have",
-     "limit=64 rate=2 interval=100",
-     {{"submit 0..7 bare", "start 0, start 1"},
+     {{"given limit=64 rate=2 interval=100; submit 0..7 bare", "start 0, start 1"},
       {"advance 10; rate 5 100", "@10 start 2, start 3, start 4"},
       {"advance 89", ""},
       {"advance 20", "@100 start 5, start 6, @110 start 7"}}},
     {"a shorter interval returns tokens earlier",
-     "limit=64 rate=2 interval=1000",
-     {{"submit 0..3 bare", "start 0, start 1"},
+     {{"given limit=64 rate=2 interval=1000; submit 0..3 bare", "start 0, start 1"},
       {"advance 20; rate 2 50; advance 29", ""},
       {"advance 1", "@50 start 2, start 3"}}},
     {"a lower rate counts the starts before it",
-     "limit=64 rate=4 interval=40",
-     {{"submit 0..2 bare", "start 0, start 1, start 2"},
+     {{"given limit=64 rate=4 interval=40; submit 0..2 bare", "start 0, start 1, start 2"},
       {"advance 10; submit 3..7 bare", "@10 start 3"},
       {"rate 2 60; advance 49", ""},
       {"advance 100", "@60 start 4, @70 start 5, @120 start 6, @130 start 7"}}},
     {"a rate that was lower for a moment counts all starts before it",
-     "limit=64 rate=4 interval=100",
-     {{"submit 0..11 bare", "start 0, start 1, start 2, start 3"},
+     {{"given limit=64 rate=4 interval=100; submit 0..11 bare",
+       "start 0, start 1, start 2, start 3"},
       {"advance 10; rate 1 100; advance 10; rate 4 100; advance 79", ""},
       {"advance 101",
        "@100 start 4, start 5, start 6, start 7, @200 start 8, start 9, start 10, start 11"}}},
     {"a rate that sinks between a token and its start counts both",
-     "limit=64 rate=2 interval=100 hooks",
-     {{"submit 0 bare; submit 1 bare in_started {rate 1 100}; submit 2 3 bare",
+     {{"given limit=64 rate=2 interval=100 hooks; submit 0 bare; submit 1 bare in_started {rate 1 "
+       "100}; submit 2 3 bare",
        "started 0, start 0, settled 0, started 1, start 1, settled 1"},
       {"rate 2 100; advance 99", ""},
       {"advance 1", "@100 started 2, start 2, settled 2, started 3, start 3, settled 3, idle"}}},

@@ -9,7 +9,6 @@ TestSuite(scheduler_bounds, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static const struct script expired_ones[] = {
     {"an expired task that yields works for a slice in each turn",
-     "",
      {{"submit 1 timeout=-1 eager units=13 each=1; run", "wanted, late 1, @5 left 8, MORE"},
       {"run", "late 1, @10 left 3, MORE"},
       {"run", "late 1, @13 left 0, 1 done, IDLE"}}},

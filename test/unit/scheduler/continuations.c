@@ -6,12 +6,10 @@ TestSuite(scheduler_continuations, .init = open_rig, .fini = close_rig, .timeout
 
 static const struct script continuations[] = {
     {"a continuation keeps its handle and its place",
-     "",
      {{"submit 1 turns=3; submit 2; run", "wanted, turn 1, MORE"},
       {"run", "turn 1, MORE"},
       {"run; stats continued", "turn 1, 1 done, turn 2, 2 done, IDLE, continued=2"}}},
     {"a task that ends behind a more urgent one is gone",
-     "",
      {{"submit 1 {submit 3 priority=1 {cancel 1}; should_yield}; run",
        "wanted, turn 1, yield, 1 done, late 3, GONE, 3 done, IDLE"}}},
 };

@@ -58,15 +58,13 @@ static void expect_waits(int (*end)(tw_scheduler *scheduler))
 
 static const struct script holders[] = {
     {"a scheduler with an inline host ends on the driver's own thread",
-     "inline",
-     {{"submit 1; destroy",
+     {{"given inline; submit 1; destroy",
        "1 dropped"}}}, /* its work waits for a turn of the driver that does not come */
     {"close waits for work that its executor holds",
-     "host",
-     {{"submit 1; close", "1 dropped, ETIMEDOUT"}, {"close", ""}}},
+     {{"given host; submit 1; close", "1 dropped, ETIMEDOUT"}, {"close", ""}}},
     {"destroy leaves such work behind, and the service waits for it",
-     "host",
-     {{"submit 1; destroy; close_service 1", "1 dropped, ETIMEDOUT"}, {"close_service 0", ""}}},
+     {{"given host; submit 1; destroy; close_service 1", "1 dropped, ETIMEDOUT"},
+      {"close_service 0", ""}}},
 };
 
 Test(scheduler_host_ends, holders)

@@ -121,11 +121,9 @@ Test(service_seams, a_completion_that_is_given_back_to_a_sleeping_tick_thread_co
 
 static const struct script scripts[] = {
     {"a wait for one's own group ends the others",
-     "",
      {{"group 0; timer 0 in=1 group=0 plain {group_wait 0}; timer 1 in=9 group=0; drive 5",
        "@1 run 0, 1 cancelled, SELF"}}},
     {"a reset in a series' last run makes one more",
-     "",
      {{"timer 0 first=10 every=10 count=1 plain {reset 0 by=3}; drive 99",
        "@10 run 0, @13 run 0"}}},
 };

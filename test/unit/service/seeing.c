@@ -25,14 +25,12 @@ Test(service_seeing, a_fresh_service_has_counted_nothing)
 
 static const struct script ledger[] = {
     {"each fate is counted",
-     "",
      {{"timer 0..3 in=1 plain; timer 4..9 in=9 plain; drive 1", "@1 run 0, run 1, run 2, run 3"},
       {"cancel 7..9", "CANCELLED, CANCELLED, CANCELLED"},
       {"stats scheduled fired runs cancelled pending",
        "scheduled=10, fired=4, runs=4, cancelled=3, pending=3"},
       {"close drop; stats dropped pending", "dropped=3, pending=0"}}},
     {"entries count what lies in the wheel; threads what uses the service",
-     "",
      {{"timer 0..4 in=9 plain; drive 1; stats entries threads", "@1 entries=5, threads=1"},
       {"cancel 0 1; stats pending", "CANCELLED, CANCELLED, pending=3"},
       {"stats entries dead_entries", "entries=5, dead_entries=2"},

@@ -13,11 +13,9 @@ TestSuite(timer_cancel, .init = open_rig, .fini = close_rig, .timeout = 30);
 /* Three due in the same tick: the first has run, the third has not. */
 static const struct script scripts[] = {
     {"of a neighbor wins until it has run",
-     "",
      {{"timer 0 in=1 plain; timer 1 in=1 {cancel 0 2} plain; timer 2 in=1 plain; drive 9",
        "@1 run 0, run 1, GONE, CANCELLED"}}},
     {"a neighbor's reset to later wins until it has run",
-     "",
      {{"timer 0 in=10 {reset 1 by=50} plain; timer 1 in=10 plain; drive 100",
        "@10 run 0, @60 run 1"}}},
 };

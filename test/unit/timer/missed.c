@@ -246,32 +246,27 @@ Test(timer_missed, a_reset_within_the_tick_moves_the_phase_too)
 
 static const struct script scripts[] = {
     {"cost nothing while the series keeps up",
-     "",
      {{"timer 0 first=7 every=10 plain; timer 1 first=7 every=10 plain coalesce", ""},
       {"timer 2 first=7 every=10 plain burst; drive 30; stats runs overruns",
        "@7 run 0, run 1, run 2, @17 run 0, run 1, run 2, @27 run 0, run 1, run 2, @30 runs=9, "
        "overruns=0"}}},
     {"count runs",
-     "",
      {{"timer 0 first=10 every=10 count=3 burst; timer 1 first=10 every=10 count=3 coalesce", ""},
       {"pass 95; poll; poll; poll",
        "@95 run 0 late=85, run 1 late=5 overruns=8, 2, run 0 late=75, 1, run 0 late=65, 0 fired, "
        "1"},
       {"drive 15", "@100 run 1, @110 run 1, 1 fired"}}},
     {"of a series that began before the service get their runs",
-     "",
      {{"timer 0 at=-45 every=10 burst plain; drive 4; stats runs",
        "run 0 late=45, run 0 late=35, run 0 late=25, run 0 late=15, run 0 late=5, @4 runs=5"},
       {"drive 1", "@5 run 0"}}},
     {"go through the queue run by run",
-     "queued",
-     {{"timer 0 first=10 every=10 burst; hold; drive 95; waiting", "@95 1 wait"},
+     {{"given queued; timer 0 first=10 every=10 burst; hold; drive 95; waiting", "@95 1 wait"},
       {"hold; next; poll; waiting", "run 0 late=85, 1, 1 wait"},
       {"hold; next; poll; waiting", "run 0 late=75, 1, 1 wait"},
       {"timer 1 in=0 plain; hold; poll; waiting; cancel 0; pump",
        "1, 2 wait, 0 cancelled, CANCELLED, run 1"}}},
     {"are not caught up after a reset, which moves the phase",
-     "",
      {{"timer 0 first=10 every=10 burst plain; drive 5; pass 90; reset 0 by=7; drive 17",
        "@102 run 0, @112 run 0"}}},
 };

@@ -40,18 +40,14 @@ Test(timer_release, of_what_an_executor_refuses_is_called_by_close)
 
 static const struct script scripts[] = {
     {"may schedule",
-     "",
      {{"timer 0 in=1 [timer 1 in=1 plain]; timer 2 in=1 [timer 3 in=1 plain]", ""},
       {"cancel 2; drive 10", "2 cancelled, CANCELLED, @1 run 0, 0 fired, run 3, @2 run 1"}}},
     {"can schedule no more at a close",
-     "",
      {{"timer 0 in=1 [timer 1 in=1]; close drop", "0 dropped, ESHUTDOWN"}}},
     {"follows a close that runs",
-     "",
      {{"timer 0 in=3600000; timer 1 first=3600000 every=3600000; close run",
        "run 0 closing, 0 fired, run 1 closing, 1 fired"}}},
     {"may cancel others that have releases, in a ring",
-     "",
      {{"timer 0 in=9 [cancel 1]; timer 1 in=9 [cancel 2]; timer 2 in=9 [cancel 0]", ""},
       {"cancel 0", "0 cancelled, 1 cancelled, 2 cancelled, RUNNING, CANCELLED, CANCELLED, "
 		   "CANCELLED"}}},

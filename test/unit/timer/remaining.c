@@ -36,12 +36,10 @@ Test(timer_remaining, is_exact_at_any_tick)
 
 static const struct script scripts[] = {
     {"counts down before the driver turns",
-     "",
      {{"drive 10800000; timer 0 in=36000000 plain; left 0; pass 10800000; left 0; cancel 0",
        "@10800000 left 36000000, @21600000 left 25200000, CANCELLED"}}},
     /* between two turns of the driver, and after them */
     {"is of the last move",
-     "",
      {{"timer 0 in=1000 plain; reset 0 by=72000000; left 0; reset 0 by=10800000000; left 0",
        "left 72000000, left 10800000000"},
       {"reset 0 by=39600000; left 0; drive 0; left 0; reset 0 by=1000; drive 0; left 0",
@@ -51,7 +49,6 @@ static const struct script scripts[] = {
       {"reset 0 by=36000000; left 0; drive 3600000; left 0; cancel 0",
        "left 36000000, @3600000 left 32400000, CANCELLED"}}},
     {"of series, and of what its callback moves far",
-     "",
      {{"timer 0 first=43200000 every=72000000 plain; timer 2 in=72000001 plain; left 0 2",
        "left 43200000, left 72000001"},
       {"timer 1 in=43200000 {reset 1 by=108000000} plain; drive 43200000; left 0..2",

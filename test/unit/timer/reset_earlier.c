@@ -46,26 +46,21 @@ Test(timer_reset_earlier, of_far_timers)
 
 static const struct script scripts[] = {
     {"moves to earlier, and keeps what is earlier",
-     "",
      {{"timer 0 in=1000 plain; drive 5; earlier 0 by=2000; earlier 0 by=100", "@5 KEPT"},
       {"earlier 0 by=100; earlier 0 by=101; earlier 0 at=50; earlier 0 at=60", "KEPT, KEPT, KEPT"},
       {"stats resets resets_eager; drive 3600000", "resets=2, resets_eager=2, @50 run 0"}}},
     {"moves the phase of a series",
-     "",
      {{"timer 0 first=100 every=100 plain; earlier 0 by=150; earlier 0 by=30", "KEPT"},
       {"drive 140; cancel 0", "@30 run 0, @130 run 0, @140 CANCELLED"}}},
     {"in its own callback arms it for the earliest",
-     "",
      {{"timer 0 in=10 {earlier 0 by=50; earlier 0 by=60; earlier 0 by=20} plain; drive 1000",
        "@10 run 0, KEPT, @30 run 0"}}},
     /* the reset of the first run is later than its next instant, that of the second is not */
     {"in the callback of a series takes the earlier instant",
-     "",
      {{"timer 0 first=100 every=100 count=4 {earlier 0 by=150} plain; drive 199", "@100 run 0"},
       {"timer 1 in=1 {-} plain; drive 1", "@200 run 0, run 1, -"},
       {"drive 1000", "@300 run 0, @400 run 0"}}},
     {"in the callback of a series moves what follows",
-     "",
      {{"timer 0 first=100 every=100 count=3 {earlier 0 by=40} plain; drive 1000",
        "@100 run 0, @140 run 0, @240 run 0"}}},
 };

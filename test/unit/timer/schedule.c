@@ -140,15 +140,12 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 
 static const struct script scripts[] = {
     {"never runs inside the call, and needs no time to pass",
-     "",
      {{"drive 10; timer 0 in=0 plain; timer 1 at=2 plain; timer 2 at=10 plain; -", "@10 -"},
       {"poll", "run 0, run 1 late=8, run 2, 3"}}},
     {"the callback may read the handle that it was given",
-     "",
      {{"timer 0 in=0 {self}; timer 1 every=1 count=1 {self} plain; drive 0",
        "run 0, self 0, 0 fired, run 1, self 1"}}},
     {"a task takes a delay or a deadline, and a callback may schedule",
-     "",
      {{"timer 0 in=3 {timer 2 in=2 plain} plain; timer 1 at=7 plain; drive 10",
        "@3 run 0, @5 run 2, @7 run 1"}}},
 };
