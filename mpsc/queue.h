@@ -33,7 +33,7 @@
  *       record is complete before it is found.
  *   QUEUE4  holds: add acq_rel (an object is made, freed) -> load-acquire (unload): what the last
  *       object's end has written.
- *   What a record shows of runs: USER1 (wheel/core/user_code.h), BRINGING (executor/pool/parts.h).
+ *   What a record shows of runs: USER1 (wheel/core/frame.h), BRINGING (executor/pool/parts.h).
  *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
@@ -67,7 +67,7 @@ struct tw__queue {
 struct tw__thread {
 	uint64_t queue_id; /* the queue it used last, or TW__NO_QUEUE */
 	struct tw__lane *lane;
-	void *context; /* wheel/core/context.h */
+	void *context; /* wheel/core/frame.h */
 };
 
 extern _Thread_local struct tw__thread tw__thread;
@@ -76,7 +76,7 @@ extern _Thread_local struct tw__thread tw__thread;
 
 /* A thread. */
 struct tw__run_record {
-	/* By the thread: what it runs (wheel/core/user_code.h). */
+	/* By the thread: what it runs (wheel/core/frame.h). */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* odd inside a run; changes with each */
 	_Atomic(const void *) owner; /* a service; of a pool's own tasks the pool */
 	_Atomic(tw_fn *) fn;

@@ -18,7 +18,7 @@
 #include "mpsc/base/misuse.h"
 #include "mpsc/base/struct_read.h"
 #include "tickwheel/context.h"
-#include "wheel/core/user_code.h"
+#include "wheel/core/frame.h"
 #include "wheel/run/work.h"
 
 /* ------------------------------------------------------------------------ holds */

@@ -65,7 +65,7 @@
 #include "mpsc/base/misuse.h"
 #include "mpsc/base/spinlock.h"
 #include "mpsc/base/thread.h"
-#include "wheel/core/user_code.h"
+#include "wheel/core/frame.h"
 #include "wheel/run/work.h"
 
 enum tw__worker_state {

@@ -7,7 +7,7 @@
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/struct_read.h"
-#include "wheel/core/context.h"
+#include "wheel/core/frame.h"
 
 bool tw__pool_is_worker(const tw_pool *pool)
 {

@@ -46,7 +46,7 @@ enum {
 struct tw__pool_task {
 	tw_fn *fn;
 	void *arg;
-	void *context;      /* wheel/core/context.h; the task's until its end */
+	void *context;      /* wheel/core/frame.h; the task's until its end */
 	uint64_t queued_ns; /* 0: not timed */
 };
 

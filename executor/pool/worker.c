@@ -1,6 +1,6 @@
 /* The workers: how they run what they take from the pool's queue (queue.c). */
 #include "executor/pool/parts.h"
-#include "wheel/core/context.h"
+#include "wheel/core/frame.h"
 
 /* A run begins or ends. Only the worker writes `runs`, so plain stores will do. */
 static void count_changes(struct tw__worker *self, uint64_t changes)

@@ -2,7 +2,6 @@
 #include <stddef.h>
 
 #include "mpsc/base/struct_read.h"
-#include "wheel/core/context.h"
 #include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;
@@ -74,4 +73,15 @@ void *tw_context_get(void)
 void tw_context_set(void *context)
 {
 	tw__thread.context = context;
+}
+
+struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg, const char *name,
+				       struct tw__run **frame)
+{
+	if (frame) {
+		struct tw__run *former = tw__current_run;
+		tw__current_run = *frame;
+		*frame = former;
+	}
+	return tw__user_begin(owner, fn, arg, name, 0);
 }

@@ -1,7 +1,7 @@
 /*
- * A service: what all rooms of wheel/ share. What a room above this one needs beside it has a
- * struct of its own, which that room defines and this one only points to. All lie in one block of
- * memory (wheel/service/create.c).
+ * A service, its ticks, and a thread's part of it: what all rooms of wheel/ share. What a room above
+ * needs beside that has a struct of its own, which that room defines and this one only points to.
+ * All lie in one block of memory (wheel/service/create.c).
  */
 #ifndef TW_WHEEL_SERVICE_H
 #define TW_WHEEL_SERVICE_H
@@ -16,15 +16,17 @@
 #include "tickwheel/stats.h"
 #include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
+#include "mpsc/base/histogram.h"
 #include "mpsc/base/tsc.h"
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/groups.h"
+#include "wheel/wheel.h"
 
 struct tw__driver;
 struct tw__submitted;
 struct tw__works;
 
-/* Ticks and the clock (ticks.h). Constant after creation. */
+/* Ticks and the clock. Constant after creation. */
 struct tw__time {
 	uint64_t start_ns;                 /* tick 0 */
 	uint64_t tick_ns, tick_multiplier; /* see tw__ticks_down */
@@ -168,5 +170,149 @@ static inline void tw__end_may_come(tw_service *service)
 /* The calling thread is the driver, or at least there is one. */
 #define TW_ASSERT_DRIVER(service) \
 	TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)
+
+/* -------------------------------------------------------------------- ticks */
+
+/*
+ * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is
+ * shifted. With 2^s < d <= 2^(s+1) and m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d
+ * + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund, P.
+ * Montgomery: Division by invariant integers using multiplication, 1994). Each push waits for it.
+ */
+static inline uint64_t tw__ticks_in_range(const tw_service *service, uint64_t span_ns)
+{
+	return (uint64_t)((unsigned __int128)span_ns * service->time.tick_multiplier >> 64) >>
+	       service->time.tick_shift;
+}
+
+static inline bool tw__is_in_range(uint64_t span_ns)
+{
+	return !(span_ns >> 62);
+}
+
+/* The same for all spans. */
+static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_ns)
+{
+	return tw_likely(tw__is_in_range(span_ns)) ? tw__ticks_in_range(service, span_ns)
+						   : span_ns / service->time.tick_ns;
+}
+
+/* The first tick that is not before an instant; instants before the service's start are tick 0. */
+static inline uint64_t tw__tick_of(const tw_service *service, uint64_t instant_ns)
+{
+	if (instant_ns <= service->time.start_ns)
+		return 0;
+	return tw__ticks_down(service, instant_ns - service->time.start_ns - 1) + 1;
+}
+
+static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
+{
+	return service->time.start_ns + tick * service->time.tick_ns;
+}
+
+/*
+ * The service's clock: where the clock may step back, no earlier than what the driver has turned
+ * through.
+ */
+static inline uint64_t tw__clock_read(const tw_service *service)
+{
+	uint64_t now_ns = service->clock->ops->now(service->clock);
+	if (tw_unlikely(service->time.steps)) {
+		uint64_t turned_ns = tw__tick_ns(service, tw_load_relaxed(&service->gate.cursor));
+		return now_ns > turned_ns ? now_ns : turned_ns;
+	}
+	return now_ns;
+}
+
+/* The same or a little later, and cheaper: for resets, which nothing corrects afterwards. */
+static inline uint64_t tw__clock_read_fast(tw_service *service)
+{
+	if (tw_likely(service->counter.usable))
+		return tw__counter_now(&service->counter);
+	return tw__clock_read(service);
+}
+
+/* ------------------------------------------------------------- threads' parts */
+
+enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
+
+/* One thread's part of a service; survives the thread, and goes to the next one. */
+struct tw__local {
+	struct tw__lane lane; /* first: the queue knows it by this */
+
+	/* Its thread's alone. */
+	struct tw__magazine magazine;
+	/* the base its lane carries is that of this word of the gate, which was open; or 0 */
+	uint64_t epoch_word;
+	/* while the gate says this, a delay may go the short way (timer/schedule.c) */
+	uint64_t short_word;
+	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
+	uint64_t short_base_ns;
+	/*
+	 * What it last counted from, except for a reading of the clock beside epochs; later bases
+	 * are not earlier (G6).
+	 */
+	uint64_t counted_ns;
+
+	/*
+	 * Written by its thread, read by a driver that is called: entries up to here may be
+	 * due immediately (loop_fd.c).
+	 */
+	_Atomic uint64_t urgent;
+
+	/* Written by its thread, read by statistics. */
+	_Atomic uint64_t fired, dropped; /* scheduled and cancelled: see magazine */
+	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
+	/* [TW__LATENCIES]; made when the thread first runs a callback */
+	_Atomic(struct tw__histogram *) latencies;
+
+	_Atomic uint32_t
+	    /* a thread of the service's own: no producer (sweep.c); cleared when the thread ends */
+	    of_service;
+
+	/* The driver's alone. */
+	/* delays in this lane count from here; never falls (G6) */
+	alignas(TW__CACHE_LINE) uint64_t base_ns;
+	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
+	uint64_t estimate_ns;
+	/* the epoch that the lane carries at this point, or 0: base_ns is exact */
+	uint64_t base_sequence;
+};
+
+static inline struct tw__local *tw__local_of(tw_service *service)
+{
+	return (struct tw__local *)tw__queue_lane(&service->queue);
+}
+
+/* The same if it is the one that this thread used last; else NULL, and always in a forked child. */
+static inline struct tw__local *tw__local_at_hand(const tw_service *service)
+{
+	const struct tw__thread *thread = &tw__thread;
+	if (tw_unlikely(thread->queue_id != service->gate.queue_id))
+		return NULL;
+	struct tw__lane *lane = thread->lane;
+	if (!lane)
+		__builtin_unreachable(); /* a thread without a lane has an id that no queue has */
+	return (struct tw__local *)lane;
+}
+
+/*
+ * Makes what was put into the lane visible. Followed by a look at the gate
+ * (tw__gate_look_after_push). By tw__publish_later: nothing of it is due before the next tick.
+ */
+static inline void tw__publish_later(tw_service *service, struct tw__local *local)
+{
+	if (tw_likely(service->gate.asymmetric))
+		tw__lane_publish(&local->lane);
+	else
+		tw__lane_publish_seq_cst(&local->lane);
+}
+
+static inline void tw__publish(tw_service *service, struct tw__local *local)
+{
+	/* published with the tail (lane.h, LANE1) */
+	tw_store_relaxed(&local->urgent, tw__lane_written(&local->lane));
+	tw__publish_later(service, local);
+}
 
 #endif

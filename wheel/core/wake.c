@@ -36,3 +36,14 @@ void tw__ring_finish(tw_service *service)
 	tw_add_seq_cst(&service->finish_bell, 1); /* RUN5 */
 	tw__futex_wake(&service->finish_bell, INT_MAX);
 }
+
+void tw__work_push_and_ring(tw_service *service, struct tw__work *work)
+{
+	tw_add_relaxed(&service->phase.end, 1); /* CLOSE1: comes before, by WORK1 and WORK3 */
+	work->next = tw_load_relaxed(&service->works->stack);
+	while (!tw_cas_seq_cst(&service->works->stack, &work->next, work)) { /* WORK1, WORK2 */
+	}
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
+		tw__gate_ring(&service->gate);
+	tw__end_may_come(service);
+}

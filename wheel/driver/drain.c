@@ -31,8 +31,6 @@
  */
 #include "wheel/core/service.h"
 #include "mpsc/base/probes.h"
-#include "wheel/core/local.h"
-#include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/resolve.h"
 

@@ -8,7 +8,6 @@
 
 #include "mpsc/base/histogram.h"
 #include "wheel/core/service.h"
-#include "wheel/core/ticks.h"
 #include "wheel/driver/drain.h"
 #include "wheel/driver/loop_fd.h"
 #include "wheel/driver/outbox.h"

@@ -13,7 +13,6 @@
  * chunks than the timers that live.
  */
 #include "wheel/core/service.h"
-#include "wheel/core/local.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/sweep.h"
 #include "wheel/timer/cancel.h"

@@ -5,9 +5,7 @@
 #include <errno.h>
 
 #include "mpsc/base/misuse.h"
-#include "wheel/core/context.h"
 #include "wheel/core/frame.h"
-#include "wheel/core/user_code.h"
 #include "wheel/group/group.h"
 #include "wheel/run/completion.h"
 #include "wheel/run/work.h"

@@ -5,14 +5,13 @@
 #include <stdlib.h>
 
 #include "mpsc/base/cancel.h"
-#include "wheel/core/context.h"
+#include "wheel/core/frame.h"
 #include "wheel/timer/member.h"
 #include "mpsc/base/probes.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
 #include "wheel/run/series.h"
 #include "wheel/timer/cancel.h"
-#include "wheel/core/user_code.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
 enum { RUN_AHEAD = 6 };

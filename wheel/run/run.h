@@ -4,7 +4,7 @@
 
 #include "mpsc/base/private.h"
 #include "wheel/run/run_clock.h"
-#include "wheel/core/local.h"
+#include "wheel/core/service.h"
 #include "wheel/run/batch.h"
 
 /*

@@ -11,7 +11,6 @@
 #define TW_WHEEL_RUN_CLOCK_H
 
 #include "wheel/core/service.h"
-#include "wheel/core/ticks.h"
 
 enum {
 	TW__RUN_CLOCK_READINGS = 3,

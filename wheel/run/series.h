@@ -3,7 +3,7 @@
 #define TW_WHEEL_SERIES_H
 
 #include "wheel/core/frame.h"
-#include "wheel/core/local.h"
+#include "wheel/core/service.h"
 
 /*
  * The run of a series begins. It stands for the latest instant that has passed. Those before it are

@@ -33,7 +33,7 @@
 #define TW_WHEEL_WORK_H
 
 #include "mpsc/base/private.h"
-#include "wheel/core/works.h"
+#include "wheel/core/wake.h"
 #include "wheel/run/batch.h"
 #include "wheel/run/run.h"
 

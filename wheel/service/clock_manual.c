@@ -5,7 +5,7 @@
 #include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
-#include "wheel/core/local.h"
+#include "wheel/core/service.h"
 #include "wheel/driver/poll.h"
 
 struct manual {

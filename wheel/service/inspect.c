@@ -6,7 +6,6 @@
 #include "wheel/core/service.h"
 #include "mpsc/base/text.h"
 #include "wheel/core/frame.h"
-#include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
 #include "wheel/timer/cancel.h"
 #include "wheel/run/batch.h"

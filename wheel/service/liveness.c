@@ -3,8 +3,7 @@
 
 #include "mpsc/base/process.h"
 #include "mpsc/base/struct_read.h"
-#include "wheel/core/local.h"
-#include "wheel/core/ticks.h"
+#include "wheel/core/service.h"
 
 const char *tw__name_of_timer(const tw_service *service, tw_timer timer)
 {
@@ -34,7 +33,7 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
 static bool look_at_record(tw_service *service, struct tw__run_record *record, uint64_t now_ns,
 			   struct tw__seen_run *run)
 {
-	uint64_t word = tw_load_acquire(&record->word); /* user_code.h, USER1 */
+	uint64_t word = tw_load_acquire(&record->word); /* frame.h, USER1 */
 	const void *owner = tw_load_acquire(&record->owner);
 	bool is_pools = owner != service;
 	if (!(word & 1) || (is_pools && owner != tw_load_relaxed(&service->watch.pool)))

@@ -3,7 +3,7 @@
 #define TW_WHEEL_LIVENESS_H
 
 #include "mpsc/base/private.h"
-#include "wheel/core/user_code.h"
+#include "wheel/core/frame.h"
 
 /* A run under way. */
 struct tw__seen_run {

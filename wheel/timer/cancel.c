@@ -12,9 +12,7 @@
 #include <errno.h>
 
 #include "mpsc/base/probes.h"
-#include "wheel/core/context.h"
 #include "wheel/core/frame.h"
-#include "wheel/core/user_code.h"
 #include "wheel/timer/member.h"
 
 /* ------------------------------------------------------------------ the end */

@@ -3,7 +3,7 @@
 #define TW_WHEEL_CANCEL_H
 
 #include "tickwheel/service.h"
-#include "wheel/core/local.h"
+#include "wheel/core/service.h"
 #include "wheel/core/wake.h"
 
 /*

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "wheel/core/local.h"
-#include "wheel/core/works.h"
+#include "wheel/core/service.h"
+#include "wheel/core/wake.h"
 
 /* What a group calls when its last member has left; touched by groups that have one. */
 struct tw__completion {

@@ -2,8 +2,7 @@
 #ifndef TW_WHEEL_RESET_H
 #define TW_WHEEL_RESET_H
 
-#include "wheel/core/local.h"
-#include "wheel/core/ticks.h"
+#include "wheel/core/service.h"
 
 /* Puts the entry of a timer that had none when its word became `armed`. Needs room in the lane. */
 static inline void tw__put_armed_again(const tw_service *service, struct tw__local *local,

@@ -26,7 +26,7 @@
 #include <inttypes.h>
 
 #include "mpsc/base/probes.h"
-#include "wheel/core/context.h"
+#include "wheel/core/frame.h"
 #include "wheel/core/wake.h"
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/member.h"

@@ -4,7 +4,6 @@
 
 #include "mpsc/base/private.h"
 #include "wheel/core/service.h"
-#include "wheel/core/ticks.h"
 
 /* A deadline that the service cannot express. */
 static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "mpsc/base/misuse.h"
-#include "wheel/core/context.h"
+#include "wheel/core/frame.h"
 #include "wheel/timer/schedule.h"
 
 /* -------------------------------------------------------------------- check */

@@ -3,7 +3,7 @@
 #define TW_WHEEL_TIMER_SCHEDULE_TASK_H
 
 #include "mpsc/base/struct_read.h"
-#include "wheel/core/local.h"
+#include "wheel/core/service.h"
 
 /* A timer to be. */
 struct tw__arming {

@@ -3,7 +3,6 @@
 #define TW_WHEEL_TIMING_H
 
 #include "wheel/core/service.h"
-#include "wheel/core/ticks.h"
 
 /*
  * How many instants of a fixed-rate series get no run, of those that are past: the first of them

@@ -2,7 +2,6 @@
 #include "test/support/random.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
-#include "wheel/core/ticks.h"
 
 TestSuite(clock_ticks, .timeout = 60);
 

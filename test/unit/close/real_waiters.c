@@ -8,7 +8,6 @@
 #include "test/support/closing.h"
 #include "test/support/gates.h"
 #include "wheel/core/service.h"
-#include "wheel/core/local.h"
 
 TestSuite(close_real_waiters, .timeout = 60);
 

@@ -4,7 +4,6 @@
 
 #include "test/support/shot.h"
 #include "wheel/core/service.h"
-#include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
 
 TestSuite(driver_real_wakeups, .timeout = 60);

@@ -8,7 +8,7 @@
 #include "pools.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
-#include "wheel/core/user_code.h"
+#include "wheel/core/frame.h"
 
 TestSuite(pool_ends, .timeout = 60);
 

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "wheel/core/ticks.h"
+#include "wheel/core/service.h"
 #include "wheel/timer/reset.h"
 #include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"

@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include "wheel/timer/schedule.h"
-#include "wheel/core/local.h"
+#include "wheel/core/service.h"
 #include "test/support/rig_suite.h"
 
 TestSuite(timer_schedule_short, .init = open_rig, .fini = close_rig, .timeout = 60);

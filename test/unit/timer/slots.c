@@ -8,7 +8,6 @@
 
 #include "tickwheel.h"
 #include "wheel/core/service.h"
-#include "wheel/core/local.h"
 
 /* A free slot, as an entry; not counted. 0: there is none. */
 static uint64_t take(struct tw__slots *slots, struct tw__magazine *magazine)
