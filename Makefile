@@ -87,7 +87,7 @@ core_o   := $(patsubst %.c,$B/%.o,$(call sources,$(core_rooms)))
 layers_o := $(patsubst %.c,$B/%.o,$(call sources,$(layer_rooms)))
 lib_o    := $(core_o) $(layers_o)
 # Parts of the core that have no state: each shared library has its own.
-common_o := $(addprefix $B/mpsc/base/,assert.o futex.o histogram.o reserve.o spinlock.o struct_read.o text.o)
+common_o := $(addprefix $B/mpsc/base/,entry.o futex.o histogram.o reserve.o text.o)
 lib      := $B/libtickwheel.a
 layers   := $B/libtickwheel-layers.a
 # What a program links that may use both.
@@ -142,7 +142,7 @@ $B/%.o: %.c $B/flags
 	$(call say,cc)$(CC) $(common) $(side) $(flags_$*) $(if $(filter test/%,$*),$(test_warn),$(sections)) $(CFLAGS) \
 		-c -o $@ $<
 
-# In these a function that is private to the layers comes from another library (mpsc/base/private.h).
+# In these a function that is private to the layers comes from another library (mpsc/base/atomics.h).
 $(layers_o) $(common_o): side := -DTW_LAYER
 $(lib): $(core_o)
 $(layers): $(layers_o)

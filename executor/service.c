@@ -4,13 +4,11 @@
  * Only this file knows both.
  */
 
-#include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
 #include "executor/pool/internal.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"
 #include "wheel/service/create.h"
-#include "mpsc/base/thread.h"
 #include "wheel/run/work.h"
 
 int tw_version(void)

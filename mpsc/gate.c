@@ -3,7 +3,7 @@
 #include <linux/membarrier.h>
 
 #include "mpsc/base/assert.h"
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 
 /* False: the kernel has it not, or a sandbox refuses it. */
 static bool membarrier(int command)

@@ -8,7 +8,7 @@
 
 #include "executor/action/end.h"
 #include "executor/action/flush.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/timer/schedule.h"
 
 enum { KNOWN_FLAGS = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH };

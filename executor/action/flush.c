@@ -8,7 +8,7 @@
 
 #include "executor/action/flush.h"
 #include "executor/action/end.h"
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)
 {

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "mpsc/base/reserve.h"
-#include "mpsc/base/owner.h"
+#include "mpsc/base/atomics.h"
 #include "mpsc/base/random.h"
-#include "mpsc/base/spinlock.h"
+#include "mpsc/base/futex.h"
 
 /* Others who want the lock meanwhile still spin. */
 enum { PUT_TOGETHER = 16 };

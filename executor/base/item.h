@@ -31,7 +31,7 @@
 
 #include "executor/base/handles.h"
 #include "executor/base/object.h"
-#include "mpsc/base/owner.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/task.h"
 
 enum tw__item_state {

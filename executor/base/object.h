@@ -46,7 +46,7 @@
 
 #include "executor/base/living.h"
 #include "executor/pool/layer.h"
-#include "mpsc/base/spinlock.h"
+#include "mpsc/base/futex.h"
 
 enum { TW__ACTIVE = 1, TW__CLOSED = 2, TW__WORD_BITS = 3 };
 
@@ -303,29 +303,6 @@ static inline tw__link tw__object_delayed(const struct tw__object *object)
 
 /* Takes a delay back, and drops its user. False: too late, fn runs or will. The lock is held. */
 bool tw__object_undelay(struct tw__object *object, tw_timer timer);
-
-/* --------------------------------------------------- around a user's function */
-
-/* The layers' form of the core's inline functions of these names. */
-static inline void *tw__context_capture(void)
-{
-	return tw_context_get();
-}
-
-/* A task's context for its run. Returns the former one, for leave. */
-static inline void *tw__context_enter(void *context)
-{
-	void *former = tw_context_get();
-	if (context != former)
-		tw_context_set(context);
-	return former;
-}
-
-static inline void tw__context_leave(void *former)
-{
-	if (tw_context_get() != former) /* the run may have set another one */
-		tw_context_set(former);
-}
 
 /* ----------------------------------------------------------- what a thread is in */
 

@@ -13,9 +13,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "tickwheel/manual.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/service.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };

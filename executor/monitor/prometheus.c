@@ -11,7 +11,7 @@
 
 #include "tickwheel/pool.h"
 #include "tickwheel/prometheus.h"
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "tickwheel/version.h"
 #include "mpsc/base/histogram.h"
 #include "mpsc/base/text.h"

@@ -3,7 +3,6 @@
  * submitters that are on their way (parts.h, rule 5). From then on the queue only empties.
  */
 #include "executor/pool/parts.h"
-#include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
 #include "wheel/core/frame.h"
 

@@ -2,7 +2,7 @@
 #ifndef TW_EXECUTOR_POOL_H
 #define TW_EXECUTOR_POOL_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/pool.h"
 
 /*

@@ -10,13 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "mpsc/base/private.h"
-#include "mpsc/base/owner.h"
+#include "mpsc/base/atomics.h"
 #include "executor/pool/internal.h"
 #include "mpsc/base/futex.h"
 #include "mpsc/base/assert.h"
 #include "mpsc/base/misuse.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "tickwheel/context.h"
 #include "wheel/core/frame.h"
 #include "wheel/run/work.h"

@@ -63,8 +63,7 @@
 #include "mpsc/base/futex.h"
 #include "mpsc/base/histogram.h"
 #include "mpsc/base/misuse.h"
-#include "mpsc/base/spinlock.h"
-#include "mpsc/base/thread.h"
+#include "mpsc/base/process.h"
 #include "wheel/core/frame.h"
 #include "wheel/run/work.h"
 

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "executor/pool/parts.h"
-#include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
 
 bool tw__pool_is_worker(const tw_pool *pool)

@@ -1,7 +1,7 @@
 /* Statistics of a pool. */
 
 #include "executor/pool/parts.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)
 {

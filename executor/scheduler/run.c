@@ -1,7 +1,7 @@
 /* Runs tasks: asks the host for a turn, and spends it. Calls the heap and executor/base. */
 
 #include "executor/scheduler/run.h"
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 
 /* -------------------------------------------------------------------- the thread */
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "mpsc/base/tsan.h"
+#include "mpsc/base/atomics.h"
 
 /* ------------------------------------------------------------- the line, locked */
 

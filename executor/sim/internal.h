@@ -14,7 +14,6 @@
 #include "mpsc/base/random.h"
 #include "mpsc/base/entry.h"
 #include "mpsc/base/assert.h"
-#include "mpsc/base/struct_read.h"
 #include "tickwheel/context.h"
 #include "tickwheel/sim.h"
 

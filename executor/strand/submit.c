@@ -1,7 +1,7 @@
 /* Submitting to a strand, and taking back what was submitted. Calls the base; see internal.h. */
 #include "executor/strand/submit.h"
 #include "executor/strand/run.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/schedule_task.h"
 

@@ -1,13 +1,15 @@
 /*
- * C11 atomics with the memory order in the name (the idea is mimalloc's). Every access that two
- * threads may make at the same time goes through one of these. There are no standalone fences: each
- * ordering belongs to an access, as ThreadSanitizer and the pairing tables need it.
+ * C11 atomics with the memory order in the name (the idea is mimalloc's), and other words for
+ * compilers. Every access that two threads may make at the same time goes through one of these.
+ * There are no standalone fences: each ordering belongs to an access, as ThreadSanitizer and the
+ * pairing tables need it.
  */
 #ifndef TW_MPSC_ATOMICS_H
 #define TW_MPSC_ATOMICS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TW__CACHE_LINE 64
@@ -79,5 +81,39 @@ static inline void tw_prefetch_write(const void *p)
 
 #define tw_likely(x) __builtin_expect(!!(x), 1)
 #define tw_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The struct of this type that has `member` at this address. */
+#define TW__OWNER(type, member, address) \
+	((type *)(void *)((char *)(address)-offsetof(type, member)))
+
+/*
+ * Marks what libtickwheel-layers uses of the core beside the public functions; all else is hidden
+ * (packaging/tickwheel.map). TW_LAYER: a layer is compiled, or a part that both libraries have.
+ */
+#ifdef TW_LAYER
+#define TW_PRIVATE
+#else
+#define TW_PRIVATE __attribute__((visibility("protected")))
+#endif
+
+/*
+ * Tells ThreadSanitizer of an order that it cannot see in a library that was built without it. Only
+ * where two threads of the user meet with nothing of the library on their stacks: otherwise
+ * packaging/tsan.supp applies.
+ */
+void __tsan_acquire(void *object) __attribute__((weak));
+void __tsan_release(void *object) __attribute__((weak));
+
+static inline void tw_tsan_acquire(void *object)
+{
+	if (tw_unlikely(__tsan_acquire != NULL))
+		__tsan_acquire(object);
+}
+
+static inline void tw_tsan_release(void *object)
+{
+	if (tw_unlikely(__tsan_release != NULL))
+		__tsan_release(object);
+}
 
 #endif

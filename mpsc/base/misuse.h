@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/misuse.h"
 
 /* Tells the misuse hook why the public function `call` refuses, and returns `error`. */

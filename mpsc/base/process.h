@@ -1,4 +1,6 @@
 /*
+ * The process: its forks, cancelled threads, threads of the library's own, processors.
+ *
  * Forks: a child does not use what its parent has made. A child has one thread. Locks that other
  * threads of the parent held stay locked forever, and what they were writing stays half written. So
  * each object knows the generation in which it was made, and a handler of pthread_atfork raises the
@@ -16,7 +18,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "mpsc/base/private.h"
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mpsc/base/atomics.h"
 
 /* The one process-wide lock: threads' records and their ties to queues (mpsc/queue.h). */
 extern pthread_mutex_t tw__registry;
@@ -26,5 +31,82 @@ extern pthread_mutex_t tw__registry;
  * with `watch`, which sees to it that they are counted. UINT32_MAX: it could not, out of memory.
  */
 TW_PRIVATE uint32_t tw__fork_generation(bool watch);
+
+/* ------------------------------------------------------------ cancellation */
+
+/*
+ * pthread_cancel: no call of the library is a cancellation point. A thread that ended inside a call
+ * would leave a lock taken, or a role held.
+ *
+ *   - Where speed counts, a system call is made by syscall(), which is no cancellation point.
+ *   - A function that calls another cancellation point of the C library (close, nanosleep,
+ *     pthread_join, stdio) begins with TW__UNCANCELLED, or its callers do.
+ *   - So does a call that runs the user's functions while it holds a role: close, an advance, a
+ *     pump, a flush.
+ */
+static inline int tw__cancel_disable(void)
+{
+	int former;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former);
+	return former;
+}
+
+static inline void tw__cancel_restore(const int *former)
+{
+	int unused;
+	pthread_setcancelstate(*former, &unused);
+}
+
+/* From here to the end of the block this thread is not cancelled. */
+#define TW__UNCANCELLED                                                                    \
+	__attribute__((cleanup(tw__cancel_restore), unused)) const int tw__cancel_state_ = \
+	    tw__cancel_disable()
+
+/* Adds 1 to an eventfd's counter. Whether it did. */
+static inline bool tw__eventfd_add(int fd)
+{
+	const uint64_t one = 1;
+	return syscall(SYS_write, fd, &one, sizeof one) == (long)sizeof one;
+}
+
+/* Reads an eventfd's counter into *out, which makes it 0. False, with errno: it was 0 already. */
+static inline bool tw__eventfd_take(int fd, uint64_t *out)
+{
+	return syscall(SYS_read, fd, out, sizeof *out) == (long)sizeof *out;
+}
+
+/* --------------------------------------------------- threads and processors */
+
+struct tw_service_config;
+
+/*
+ * Starts a thread of the library's own: deaf to signals except for those that report its own faults
+ * (G13), with the stack, processors and policy of the config. Its name is the config's prefix
+ * followed by `suffix`. The policy goes to the tick thread only. 0, -EAGAIN, -ENOMEM, -EPERM or
+ * -EINVAL.
+ */
+int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix,
+	      bool is_tick_thread, void *(*main)(void *), void *arg);
+
+/*
+ * Tells the misuse hook which knobs the system can have refused (-EINVAL), or which limits were met
+ * (-EAGAIN, -ENOMEM). Returns `error`. Call it without locks held: the hook is user code.
+ */
+int tw__system_refused(const char *call, int error);
+
+enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
+
+/* The processors that the process may use, by its affinity and its CPU quota. 1 .. 1024. */
+unsigned tw__usable_cpus(void);
+
+/*
+ * The CPU quota of the process's own control group (v2, cpu.max), in whole processors, rounded up.
+ * 0: none, or the system does not say. A quota of a group above it does not count. root: "" except
+ * in tests, which have files under it.
+ */
+unsigned tw__quota_cpus(const char *root);
+
+/* cpus within a quota (0: none). */
+unsigned tw__cpus_within(unsigned cpus, unsigned quota);
 
 #endif

@@ -10,7 +10,7 @@
 
 /*
  * Nobody can guess it. Of the kernel; early at boot it may have none yet: then of the time and of
- * the stack's place. The C library's getrandom would be a cancellation point (cancel.h).
+ * the stack's place. The C library's getrandom would be a cancellation point (process.h).
  */
 static inline uint64_t tw__random_bits(void)
 {

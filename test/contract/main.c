@@ -59,7 +59,7 @@ static void expect_reason(const char *call, long long answer)
 /* ---------------------------------------------------------------------- rows */
 
 /*
- * No call is a cancellation point (mpsc/base/cancel.h). Each thread that reads rows has a pending
+ * No call is a cancellation point (mpsc/base/process.h). Each thread that reads rows has a pending
  * pthread_cancel. Between the rows its state is disabled, for what the tables do themselves.
  */
 static void cancellable(bool is_on)

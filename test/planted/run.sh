@@ -99,7 +99,7 @@ look() { # TARGET SECONDS: true, nothing was found
 		;;
 	unit_*)
 		timeout 300 build/debug/plain/run --jobs "$(nproc)" --filter "${1#unit_}_*/*" >log 2>&1
-		! grep -aq 'assertion failed' log
+		! grep -aqi 'assertion .*failed' log
 		;;
 	test_*)
 		timeout 300 build/debug/plain/run --jobs "$(nproc)" --filter "${1#test_}/*" >log 2>&1

@@ -1,7 +1,7 @@
 /* What the calling thread runs: a stack of frames, the innermost first. */
 #include <stddef.h>
 
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;

@@ -23,7 +23,7 @@
 #ifndef TW_WHEEL_FRAME_H
 #define TW_WHEEL_FRAME_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/context.h"
 #include "wheel/core/service.h"
 
@@ -74,23 +74,26 @@ bool tw__is_within(const void *what);
 /* ------------------------------------------------------------------ contexts */
 
 /*
- * A layer that takes something to run it later captures the context there, and enters and leaves it
- * around the run. enter and leave pair on one thread, and nest. A layer that keeps contexts of its
- * own for what it schedules through timers tells the timers not to: TW_TASK_CONTEXT with NULL.
- * The layers have these in executor/base/object.h: they do not see the core's thread-local.
+ * What is taken to be run later captures the context then, and enters and leaves it around the run.
+ * enter and leave pair on one thread, and nest. A layer that keeps contexts of its own for what it
+ * schedules through timers tells the timers not to: TW_TASK_CONTEXT with NULL. The layers do not
+ * see the core's thread-local.
  */
-#ifndef TW_LAYER
+#ifdef TW_LAYER
+static inline void *tw__context_capture(void)
+{
+	return tw_context_get();
+}
+
+static inline void tw__context_leave(void *former)
+{
+	if (tw_context_get() != former)
+		tw_context_set(former);
+}
+#else
 static inline void *tw__context_capture(void)
 {
 	return tw__thread.context;
-}
-
-/* The former context. */
-static inline void *tw__context_enter(void *context)
-{
-	void *former = tw__thread.context;
-	tw__thread.context = context;
-	return former;
 }
 
 static inline void tw__context_leave(void *former)
@@ -98,6 +101,14 @@ static inline void tw__context_leave(void *former)
 	tw__thread.context = former;
 }
 #endif
+
+/* Returns the former context, for leave. */
+static inline void *tw__context_enter(void *context)
+{
+	void *former = tw__context_capture();
+	tw__context_leave(context);
+	return former;
+}
 
 /* ------------------------------------------------------------------ user code */
 

@@ -1,7 +1,7 @@
 /*
- * A service, its ticks, and a thread's part of it: what all rooms of wheel/ share. What a room above
- * needs beside that has a struct of its own, which that room defines and this one only points to.
- * All lie in one block of memory (wheel/service/create.c).
+ * A service, its ticks, and a thread's part of it: what all rooms of wheel/ share. What a room
+ * above needs beside it has a struct of that room's, to which this one points. All lie in one block
+ * of memory (wheel/service/create.c).
  */
 #ifndef TW_WHEEL_SERVICE_H
 #define TW_WHEEL_SERVICE_H
@@ -17,7 +17,6 @@
 #include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
 #include "mpsc/base/histogram.h"
-#include "mpsc/base/tsc.h"
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/groups.h"
 #include "wheel/wheel.h"

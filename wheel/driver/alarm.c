@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "mpsc/base/assert.h"
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 
 void tw__alarm_init(struct tw__alarm *alarm)
 {

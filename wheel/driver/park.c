@@ -15,7 +15,7 @@
 
 #include "wheel/driver/poll.h"
 #include "wheel/run/run.h"
-#include "mpsc/base/thread.h"
+#include "mpsc/base/process.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 

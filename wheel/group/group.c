@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/member.h"

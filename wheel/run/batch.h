@@ -19,7 +19,7 @@
 #ifndef TW_WHEEL_BATCH_H
 #define TW_WHEEL_BATCH_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/executor.h"
 #include "wheel/core/service.h"
 #include "wheel/wheel.h"

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/member.h"
 #include "mpsc/base/probes.h"

@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_RUN_H
 #define TW_WHEEL_RUN_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "wheel/run/run_clock.h"
 #include "wheel/core/service.h"
 #include "wheel/run/batch.h"

@@ -2,7 +2,7 @@
  * The instants of runs in a row: each ends where the next begins, and most take less time than a
  * reading of the clock.
  *
- * After a few readings, where the clock runs on the counter register (tsc.h), the register goes on
+ * After a few readings, where the clock runs on the counter register, the register goes on
  * from the last of them, for SPAN_COUNTS at most (some 100 us, in which the kernel steers its clock
  * by less than 100 ns). Such instants are for statistics and liveness. Code that decides something
  * reads the clock: tw__run_clock_exact.

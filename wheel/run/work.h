@@ -32,7 +32,7 @@
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "wheel/core/wake.h"
 #include "wheel/run/batch.h"
 #include "wheel/run/run.h"

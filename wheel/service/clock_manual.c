@@ -1,7 +1,7 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
 #include <stdlib.h>
 
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
@@ -22,8 +22,9 @@ static uint64_t manual_now(const tw_clock *clock)
 	return tw_load_acquire(&((const struct manual *)clock)->now_ns);
 }
 
-static void manual_join(tw_clock *clock, tw_service *service)
+static void manual_join(tw_clock *clock, void *what)
 {
+	tw_service *service = what;
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
 	tw_service **at = &manual->services;
@@ -35,8 +36,9 @@ static void manual_join(tw_clock *clock, tw_service *service)
 }
 
 /* A service whose creation has failed has not joined. */
-static void manual_leave(tw_clock *clock, tw_service *service)
+static void manual_leave(tw_clock *clock, void *what)
 {
+	tw_service *service = what;
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
 	tw_service **at = &manual->services;

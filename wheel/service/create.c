@@ -7,12 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "mpsc/base/reserve.h"
 #include "mpsc/base/clock.h"
 #include "mpsc/base/random.h"
-#include "mpsc/base/struct_read.h"
-#include "mpsc/base/thread.h"
+#include "mpsc/base/entry.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/member.h"
 #include "wheel/run/run.h"

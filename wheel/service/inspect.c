@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "mpsc/base/cancel.h"
+#include "mpsc/base/process.h"
 #include "wheel/core/service.h"
 #include "mpsc/base/text.h"
 #include "wheel/core/frame.h"

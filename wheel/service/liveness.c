@@ -2,7 +2,7 @@
 #include "wheel/service/liveness.h"
 
 #include "mpsc/base/process.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/service.h"
 
 const char *tw__name_of_timer(const tw_service *service, tw_timer timer)

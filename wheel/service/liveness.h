@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_LIVENESS_H
 #define TW_WHEEL_LIVENESS_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "wheel/core/frame.h"
 
 /* A run under way. */

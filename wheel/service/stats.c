@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpsc/base/cancel.h"
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/process.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 #include "wheel/run/batch.h"

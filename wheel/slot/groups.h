@@ -4,7 +4,7 @@
 
 #include <stdalign.h>
 
-#include "mpsc/base/spinlock.h"
+#include "mpsc/base/futex.h"
 #include "tickwheel/group.h"
 
 #include "wheel/slot/slots.h"

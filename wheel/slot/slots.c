@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "mpsc/base/random.h"
-#include "mpsc/base/spinlock.h"
+#include "mpsc/base/futex.h"
 #include "wheel/slot/magazine.h"
 
 /* Slots beyond max_timers that threads' magazines may hold back. */

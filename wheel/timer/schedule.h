@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_SCHEDULE_H
 #define TW_WHEEL_SCHEDULE_H
 
-#include "mpsc/base/private.h"
+#include "mpsc/base/atomics.h"
 #include "wheel/core/service.h"
 
 /* A deadline that the service cannot express. */

@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_TIMER_SCHEDULE_TASK_H
 #define TW_WHEEL_TIMER_SCHEDULE_TASK_H
 
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/service.h"
 
 /* A timer to be. */

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
-#include "mpsc/base/tsc.h"
+#include "mpsc/base/clock.h"
 
 static uint64_t clock_now(void)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "test/support/expect.h"
-#include "mpsc/base/thread.h"
+#include "mpsc/base/process.h"
 
 static char root[64];
 

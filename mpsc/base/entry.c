@@ -1,9 +1,7 @@
-#include "mpsc/base/struct_read.h"
+#include "mpsc/base/entry.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include "mpsc/base/misuse.h"
 
 static bool all_zero(const void *at, size_t n)
 {
