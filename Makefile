@@ -65,9 +65,6 @@ short_tls := -mtls-dialect=gnu2 -mgeneral-regs-only
 tls_sample := extern _Thread_local int x; int f(void); int f(void) { return x; }
 short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo '$(tls_sample)' | \
 	$(CC) $(short_tls) -fPIC -x c -c -o /dev/null - 2>/dev/null && echo $(short_tls)))
-flags_wheel/timer/schedule       := $(short_tls)
-flags_wheel/timer/cancel         := $(short_tls)
-flags_wheel/timer/reset          := $(short_tls)
 links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 
 ifeq ($(opt_$(MODE)),)
@@ -79,15 +76,14 @@ Q    := $(if $(filter 1,$(V)),,@)
 say   = $(if $(filter 1,$(V)),,@echo "  $(1)	$@";)
 
 comma   := ,
-# Two libraries: the core, and the layers that stand on it.
-layer_rooms := $(addprefix executor/,action base limiter monitor scheduler semaphore sim strand)
-core_rooms  := mpsc wheel $(filter-out $(layer_rooms),$(wildcard executor/*))
-sources  = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
-core_o   := $(patsubst %.c,$B/%.o,$(call sources,$(core_rooms)))
-layers_o := $(patsubst %.c,$B/%.o,$(call sources,$(layer_rooms)))
+# Two libraries: the core, and the layers that stand on it. Parts of the core that have no state are in both.
+objects   = $(patsubst %.c,$B/%.o,$(shell packaging/sources.sh $(1)))
+common_o := $(call objects,common)
+short_o  := $(call objects,short)
+core_o   := $(sort $(call objects,core) $(short_o) $(common_o))
+layers_o := $(call objects,layers)
 lib_o    := $(core_o) $(layers_o)
-# Parts of the core that have no state: each shared library has its own.
-common_o := $(addprefix $B/mpsc/base/,entry.o futex.o histogram.o reserve.o text.o)
+$(foreach o,$(short_o),$(eval flags_$(o:$B/%.o=%) := $(short_tls)))
 lib      := $B/libtickwheel.a
 layers   := $B/libtickwheel-layers.a
 # What a program links that may use both.

@@ -16,7 +16,7 @@ places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' \
 	LIBRARY=$B MANUAL=build/man
 
 .PHONY: install uninstall man dist deb
-.PHONY: check-install check-man check-musl check-meson check-ports check-deb check-packages
+.PHONY: check-install check-man check-musl check-meson check-embed check-ports check-deb check-packages
 
 ##@ Install and package
 
@@ -58,18 +58,22 @@ check-man: deps-build+man ## the manual has every function, and mandoc finds no 
 check-musl: deps-musl ## the static library and examples, with musl
 	$(Q)MAKE='$(MAKE)' test/system/musl.sh build/musl
 
-check-meson: deps-build+meson ## meson builds, tests and installs the library, and takes this tree as a subproject
+check-meson: deps-build+meson ## meson builds, tests and installs the library
 	$(again) $(shared) MODE=$(MODE)
 	$(Q)CC='$(CC)' test/package/meson.sh $B
+
+check-embed: deps-build+meson ## a meson wrap, FetchContent, add_subdirectory: nothing but the library is built
+	$(Q)CC='$(CC)' test/package/embed.sh
 
 check-ports: deps-build+meson ## vcpkg's portfile and Conan's recipe, run by stand-ins
 	$(Q)CC='$(CC)' test/package/ports.sh
 
-check-packages: ## check-install, check-man, check-musl, check-meson, check-ports and check-deb, one after the other
+check-packages: ## check-install, -man, -musl, -meson, -embed, -ports and -deb, one after the other
 	$(again) check-install
 	$(again) check-man
 	$(again) check-musl
 	$(again) check-meson
+	$(again) check-embed
 	$(again) check-ports
 	$(again) check-deb
 	@echo "packages: ok"

@@ -22,6 +22,7 @@ class TickwheelConan(ConanFile):
     # What the build needs of the tree, which is two folders up.
     tree = ("meson.build", "meson_options.txt", "LICENSE", "include/*", "mpsc/*", "wheel/*", "executor/*",
             "packaging/*.in", "packaging/*.map", "packaging/*.supp", "packaging/version.sh",
+            "packaging/sources.sh",
             "examples/request_timeout.c")
 
     def _root(self):

@@ -26,7 +26,7 @@ cat >"$project/program.c" <<'PROGRAM'
 
 static void on_timeout(void *arg)
 {
-	puts(arg);
+	puts((const char *)arg);
 }
 
 int main(void)
@@ -48,7 +48,7 @@ cat >"$project/layers.c" <<'PROGRAM'
 
 static void task(void *arg)
 {
-	puts(arg);
+	puts((const char *)arg);
 }
 
 int main(void)

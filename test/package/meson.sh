@@ -1,12 +1,11 @@
 #!/bin/sh
 # meson.sh BUILD_DIR: meson builds the library, runs its smoke test and installs it. The installed tree has the headers
-# and exports of `make install`, works after it is moved, and a project may have this tree as a subproject. Knob: CC.
+# and exports of `make install`, and works after it is moved. Knob: CC.
 set -eu
 cd "$(dirname "$0")/../.."
 
 [ $# -eq 1 ] || { echo "usage: meson.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-tree=$PWD
 script=meson
 . test/package/installed.sh
 export CC
@@ -42,39 +41,4 @@ done
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 runs_by_pkg_config "$prefix/lib"
 runs_by_cmake -DCMAKE_PREFIX_PATH="$prefix" || true
-
-# As a subproject, which is what a wrap makes of it: the library of the kind that the parent asks for is built, and
-# nothing else. No test of it runs.
-unset PKG_CONFIG_PATH
-mkdir -p "$work/parent/subprojects"
-cp "$project/program.c" "$work/parent/program.c"
-ln -s "$tree" "$work/parent/subprojects/tickwheel"
-cat >"$work/parent/meson.build" <<'BUILD'
-project('parent', 'c')
-executable('program', 'program.c', dependencies: dependency('tickwheel', fallback: 'tickwheel'))
-BUILD
-core=$(find mpsc wheel executor/pool executor/manual executor/*.c -name '*.c' | wc -l)
-version=$(packaging/version.sh)
-# What a plain `meson compile` of the parent makes of the subproject, but for $2 object files.
-made() {
-	ninja -C "$1" -n | sed 's/^\[[0-9/]*\] //' >"$work/out" || fail "ninja -n"
-	[ "$(grep -c '^Compiling C object subprojects/tickwheel/' "$work/out")" -eq "$2" ] || fail "not $2 objects"
-	sed -n '/^Compiling/d; s|.* subprojects/tickwheel/||p' "$work/out" | grep -v '\.symbols$' | sort | paste -sd' '
-}
-for kind in shared static; do
-	parent=$work/parent-$kind
-	quietly meson setup "$parent" "$work/parent" "-Ddefault_library=$kind" || fail "setup as a subproject"
-	grep -q 'tickwheel' "$work/out" || fail "the subproject was not used"
-	case $kind in shared) wanted=libtickwheel.so.$version ;; static) wanted=libtickwheel.a ;; esac
-	found=$(made "$parent" "$core")
-	[ "$found" = "$wanted" ] || fail "as a $kind subproject builds: $found"
-	[ "$(meson introspect --tests "$parent")" = '[]' ] || fail "the subproject has tests"
-done
-quietly meson compile -C "$work/parent-static" || fail "compile as a subproject"
-runs "$work/parent-static/program"
-cp "$project/layers.c" "$work/parent/program.c"
-sed -i "s/dependency('tickwheel'/dependency('tickwheel-layers'/" "$work/parent/meson.build"
-quietly meson compile -C "$work/parent-static" || fail "compile as a subproject, with the layers"
-runs "$work/parent-static/program"
-! ldd "$work/parent-static/program" | grep -q tickwheel || fail "a static subproject is linked as a shared one"
-echo "meson: ok (built, tested, installed, moved; as a subproject)"
+echo "meson: ok (built, tested, installed, moved)"
