@@ -3,8 +3,6 @@
  * does not pile up.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
 
 #include "test/support/big.h"
 #include "test/support/rig_suite.h"
@@ -79,35 +77,6 @@ Test(driver_bounds, of_timers_is_kept_and_recovered_from)
 	expect_max_timers(5000);
 }
 
-struct other_thread {
-	struct rig *rig;
-	struct probe *probe;
-	size_t count;
-};
-
-static void *schedule_many(void *arg)
-{
-	struct other_thread *other = arg;
-	other->count = schedule_until_refused(other->probe, 100000, SECOND);
-	return NULL;
-}
-
-/* What a thread kept in its cache is there for others when it has ended. */
-Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
-{
-	reopen_bounded(1000, 0);
-	struct probe probe = PROBE(&rig, 1);
-	for (int round = 0; round < 20; round++) {
-		struct other_thread other = {.rig = &rig, .probe = &probe};
-		pthread_t thread;
-		expect_eq(pthread_create(&thread, NULL, schedule_many, &other), 0);
-		pthread_join(thread, NULL);
-		expect_ge(other.count, 1000 - CACHE_SLACK);
-		cancel_all(other.count);
-		rig_advance(&rig, MS);
-	}
-}
-
 static const struct script scripts[] = {
     {"of a series and a task are kept too",
      {{"given full; timer 0 in=1; timer 1 first=1 every=1; timer 2 never persistent; stats "
@@ -162,43 +131,4 @@ Test(driver_bounds, dead_entries_make_room_in_a_lane_that_nobody_drains)
 	rig_advance(&rig, SECOND);
 	expect_eq(alive.runs, 100);
 	expect_eq(dead.runs, 0);
-}
-
-/* Survivors of a full lane keep their order. */
-Test(driver_bounds, dead_entries_leave_order_when_they_make_room)
-{
-	reopen_bounded(0, 1024);
-	static struct probe probes[400];
-	struct probe dead = PROBE(&rig, 1000);
-	for (int i = 0; i < 400; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], SECOND);
-		for (int j = 0; j < 100; j++) {
-			probe_schedule(&dead, SECOND);
-			expect_eq(tw_cancel(rig.service, dead.timer), TW_CANCELLED);
-		}
-	}
-	rig_advance(&rig, SECOND);
-	expect_eq(rig.ran, 400);
-	expect_ids_ascend(&rig);
-}
-
-/* ------------------------------------------------------------ G11 */
-
-Test(driver_bounds, cancelled_timers_leave_few_entries)
-{
-	struct probe probe = PROBE(&rig, 1);
-	for (int round = 0; round < 5; round++) {
-		size_t count = schedule_until_refused(&probe, 100000, 30 * SECOND);
-		expect_eq(count, 100000);
-		rig_advance(&rig, MS);
-		expect_ge(stats_of(rig.service).entries, 100000);
-		cancel_all(count);
-		rig_advance(&rig, 200 * MS);
-		struct tw_service_stats stats = stats_of(rig.service);
-		expect_eq(stats.pending, 0);
-		expect_le(stats.entries, 2 * 4096);
-	}
-	rig_advance(&rig, HOUR);
-	expect_eq(rig.ran, 0);
 }

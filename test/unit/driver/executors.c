@@ -1,7 +1,4 @@
 /* Timers that name an executor of their own: batches, order, refusals, budget, close. */
-#include <errno.h>
-
-#include "test/support/closing.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
@@ -72,18 +69,6 @@ Test(driver_executors, lead_each_timer_to_its_executor_in_order)
 		expect_released(&probes[i], TW_FATE_FIRED);
 }
 
-Test(driver_executors, may_lead_to_the_driver)
-{
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_task task = probe_task(&probe);
-	task.when_ns = MS;
-	task.executor = tw_executor_inline();
-	probe_schedule_task(&probe, &task);
-	rig_advance(&rig, MS);
-	expect_ran_at(&probe, RIG_START_NS + MS);
-	cr_assert(pthread_equal(rig.events[0].thread, pthread_self()));
-}
-
 Test(driver_executors, share_the_budget)
 {
 	schedule_in_turn(300, MS);
@@ -133,19 +118,6 @@ Test(driver_executors, that_are_refused_hold_up_nobody_else)
 	expect_own_in_order(1, 1);
 }
 
-Test(driver_executors, that_are_refused_now_and_then_keep_their_order)
-{
-	queues[1]->refuse = 3;
-	queues[2]->refuse = 1;
-	schedule_in_turn(1500, MS);
-	for (int i = 1500; i < 1800; i++)
-		schedule_to(&probes[i], i, 2 * MS, i % QUEUES);
-	rig_advance(&rig, 10 * MS);
-	for (int nth = 0; nth < QUEUES; nth++)
-		expect_own_in_order(nth, 600);
-	expect_eq(stats_of(rig.service).refused, 4);
-}
-
 /* A part that was split off for the budget, refused, and then more behind it. */
 Test(driver_executors, that_are_refused_in_parts_keep_their_order)
 {
@@ -160,60 +132,7 @@ Test(driver_executors, that_are_refused_in_parts_keep_their_order)
 	expect_own_in_order(1, 40);
 }
 
-/* ------------------------------------------------------------ close */
-
-Test(driver_executors, are_kept_by_a_close_that_runs)
-{
-	schedule_in_turn(90, HOUR);
-	struct closing closing;
-	closing_start(&closing, rig.service, TW_CLOSE_RUN, TW_FOREVER);
-	for (int nth = 0; nth < QUEUES; nth++) {
-		closing_await(queues[nth], 30);
-		expect_own_in_order(nth, 30);
-	}
-	expect_eq(closing_end(&closing), 0);
-	expect_eq(stats_of(rig.service).fired, 90);
-}
-
 /* ------------------------------------------------------------ many */
-
-/* Wherever the executors happen to lie in memory: a simulation counts on it. */
-Test(driver_executors, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)
-{
-	enum { FEW = 90, EACH = 5 };
-	static struct queue_executor few[FEW];
-	reopen_rig(NULL);
-	for (int i = 0; i < FEW; i++) {
-		queue_executor_open(&few[i]);
-		few[i].refuse = i % 6 ? 0 : SIZE_MAX;
-	}
-	for (int wave = 0; wave < 2; wave++) { /* the second joins what was refused of the first */
-		for (int i = 0; i < FEW * EACH; i++) {
-			struct probe *probe = &probes[wave * FEW * EACH + i];
-			*probe = PROBE(&rig, wave * FEW * EACH + i);
-			struct tw_task task = probe_task(probe);
-			task.when_ns = MS;
-			task.executor = &few[i % FEW].base;
-			probe_schedule_task(probe, &task);
-		}
-		rig_advance(&rig, 2 * MS);
-		for (int i = 0; i < FEW; i++)
-			expect_eq(few[i].submits, i % 6 ? wave + 1 : 0);
-	}
-	for (int i = 0; i < FEW; i++)
-		few[i].refuse = 0;
-	rig_advance(&rig, MS);
-	for (int i = 0; i < FEW; i++) {
-		expect_eq(few[i].submits, i % 6 ? 2 : 1);
-		size_t before = rig.ran;
-		expect_eq(queue_executor_run_all(&few[i]), 2 * EACH);
-		for (size_t j = before; j < rig.ran; j++)
-			expect_eq(rig.events[j].id, i + (int)(j - before) * FEW);
-	}
-	reopen_rig(NULL); /* it has left the executors */
-	for (int i = 0; i < FEW; i++)
-		queue_executor_close(&few[i]);
-}
 
 static const struct script scripts[] = {
     {"lead away from an inline service",

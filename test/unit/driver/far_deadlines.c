@@ -153,28 +153,14 @@ Test(driver_far_deadlines, a_longest_delay_decades_after_the_start_runs_in_its_t
 	expect_ran_at(&probe, rig_tick_of(&rig, RIG_START_NS + 100 * YEAR + TW_MAX_DELAY_NS));
 }
 
-/* ----------------------------------------------------- callbacks and series */
-
-Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, rate_of(MS, 9 * DAY, 0));
-	for (uint64_t run = 0; run < 100; run++) {
-		uint64_t due_ns = RIG_START_NS + MS + run * 9 * DAY;
-		rig_advance_to(&rig, due_ns - MS);
-		expect_eq((uint64_t)probe.runs, run);
-		rig_advance_to(&rig, due_ns);
-		expect_eq(probe.ran_at_ns, due_ns);
-		if (run % 10 == 5)
-			expect_eq(tw_reset(rig.service, probe.timer, 9 * DAY), 0);
-	}
-	expect_le(rig.service->driver->wheel.entries, 1);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
-
 /* ------------------------------------------------------------------- scripts */
 
 static const struct script scripts[] = {
+    {"a series with a period of days runs at its instants, and needs one entry",
+     {{"timer 0 first=1 every=777600000 plain; drive 2332800000; stats entries",
+       "@1 run 0, @777600001 run 0, @1555200001 run 0, @2332800000 entries=1"},
+      {"reset 0 by=777600000; drive 777599999; drive 1; drive 777599999; drive 1; cancel 0",
+       "@3110400000 run 0, @3888000000 run 0, CANCELLED"}}},
     {"a move to a later far deadline needs no entry",
      {{"timer 0 in=1000 plain; reset 0 by=86400000; reset 0 by=864000000; reset 0 by=8640000000",
        ""},

@@ -41,6 +41,11 @@ static const struct script scripts[] = {
     {"the next tick for what an executor has refused",
      {{"given queued; timer 0 in=1 plain; refuse -1; pass 5; poll; expiry", "@5 next 6"},
       {"refuse 0; pass 1; poll; expiry; pump", "@6 1, never, run 0 late=5"}}},
+    {"now for a callback that comes again at once, and each advance returns",
+     {{"timer 0 in=0 plain times=3 {reset 0 by=0}; poll; expiry; poll; poll; poll; expiry",
+       "run 0, 1, now, run 0, 1, run 0, 1, run 0, 1, never"},
+      {"timer 0 in=0 plain {timer 1 in=0 plain {timer 0 in=0 plain}}; poll; poll; poll; poll",
+       "run 0, 1, run 1, 1, run 0, 1"}}},
     {"not for a callback of the service, and not for a closed one",
      {{"timer 0 in=0 plain {poll; expiry}; poll", "run 0, EBUSY, EBUSY, 1"},
       {"close drop; poll; expiry", "ESHUTDOWN, ESHUTDOWN"}}},
@@ -123,27 +128,6 @@ static void rearm_at_once(struct probe *probe)
 static void schedule_at_once(struct probe *probe)
 {
 	probe->answer |= tw_schedule(probe->rig->service, 0, probe_run, probe, &probe->timer);
-}
-
-static void expect_advance_returns(void (*act)(struct probe *))
-{
-	reopen_rig(NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = act;
-	probe_schedule(&probe, 0);
-	for (int i = 1; i <= 10; i++) {
-		expect_le(next_expiry(), rig_now(&rig));
-		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-		expect_eq(probe.runs, i);
-	}
-	expect_eq(probe.answer, 0);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
-
-Test(driver_loop, an_advance_returns_though_a_callback_comes_again_at_once)
-{
-	expect_advance_returns(rearm_at_once);
-	expect_advance_returns(schedule_at_once);
 }
 
 /* One run in each tick: the first where the clock stands. */

@@ -1,8 +1,6 @@
 /* The descriptor of a service in the user's own loop, on the real clocks. Bounds are one-sided. */
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -101,29 +99,6 @@ Test(driver_real_loop, stays_readable_after_a_budget_is_used_up)
 	expect_eq(readable(fd, 0), false);
 }
 
-struct again {
-	tw_service *service;
-	int runs;
-};
-
-static void again(void *arg)
-{
-	struct again *again = arg;
-	again->runs++;
-	tw_reset(again->service, tw_self(), again->runs < 20 ? 0 : HOUR);
-}
-
-/* Each call ends, and the descriptor says that there is more. */
-Test(driver_real_loop, goes_on_with_what_rearms_itself_at_once)
-{
-	struct again self = {service, 0};
-	int fd = tw_service_fd(service);
-	expect_eq(tw_schedule(service, 0, again, &self, NULL), 0);
-	turn_until(service, fd, 20);
-	expect_eq(self.runs, 20);
-	expect_eq(readable(fd, 2), false);
-}
-
 /* ------------------------------------------------------------ whose it is */
 
 Test(driver_real_loop, is_the_services)
@@ -152,27 +127,6 @@ Test(driver_real_loop, tells_of_close)
 	reopen_on(NULL);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(tw_service_fd(service), -ESHUTDOWN);
-}
-
-/* The system refuses each of the three descriptors, one after the other. */
-Test(driver_real_loop, without_descriptors_nothing_is_changed)
-{
-	struct rlimit limit, few;
-	expect_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	int before = descriptors_open(), next = open("/dev/null", O_RDONLY);
-	close(next);
-	for (rlim_t left = 0; left < 3; left++) {
-		few = (struct rlimit){(rlim_t)next + left, limit.rlim_max};
-		expect_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-		int answer = tw_service_fd(service);
-		expect_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-		expect_eq(answer, -EMFILE);
-		expect_eq(descriptors_open(), before);
-	}
-	int fd = tw_service_fd(service);
-	expect_ge(fd, 0);
-	expect_eq(tw_schedule(service, 0, nothing, NULL, NULL), 0);
-	turn_until(service, fd, 1);
 }
 
 struct opening {

@@ -1,38 +1,11 @@
 /* G10 and clocks that misbehave: jumps of years, standing still, stepping back. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(driver_stall, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-/*
- * The same, as a driver sees it that was held up: the clock has moved, and all that was missed is
- * due now.
- */
-Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
-{
-	static struct probe probes[100];
-	uint64_t seed = 11;
-	for (int i = 0; i < 100; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], random_below(&seed, 20 * 365 * DAY));
-	}
-	uint64_t now_ns = RIG_START_NS + 10 * 365 * DAY;
-	rig_advance(&rig, 0);
-	expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
-	size_t before = rig.ran;
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT),
-		  stats_of(rig.service).runs - before);
-	for (size_t i = before; i < rig.ran; i++)
-		expect_eq(rig.events[i].at_ns, now_ns);
-	rig_advance(&rig, 10 * 365 * DAY);
-	for (int i = 0; i < 100; i++)
-		expect_eq(probes[i].runs, 1);
-}
 
 struct mover {
 	tw_service *service;

@@ -11,6 +11,7 @@
 
 #include "test/support/faults.h"
 #include "test/support/rig_suite.h"
+#include "test/support/threads.h"
 
 TestSuite(faults_service, .init = open_rig, .fini = close_rig, .timeout = 60);
 
@@ -117,7 +118,8 @@ Test(faults_service, descriptor_of_a_loop)
 	tw_service *service;
 	expect_eq(tw_service_create(&service, BY_HAND), 0);
 	long nth = 0;
-	for (;; nth++) {
+	for (int before = descriptors_open();; nth++) {
+		expect_eq(descriptors_open(), before);
 		faults_arm(nth, false);
 		int r = tw_service_fd(service);
 		if (!faults_disarm()) {

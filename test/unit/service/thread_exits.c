@@ -55,11 +55,14 @@ Test(service_thread_exits, what_a_thread_left_undrained_is_drained)
 Test(service_thread_exits, lanes_and_slots_go_to_the_next_thread)
 {
 	struct rig rig;
-	rig_open(&rig, NULL);
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 4 * EACH; /* slots that a thread took with it would be missing */
+	rig_open(&rig, &cfg);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t memory = 0;
 	for (int i = 0; i < 200; i++) {
 		in_thread(schedule_and_end, &probe);
+		expect_eq(probe.answer, 0);
 		if (i % 3 == 2)
 			rig_advance(&rig, MS);
 		if (i == 100) /* magazines, which grow on demand, are full */

@@ -165,6 +165,12 @@ Test(timer_bad_input, of_other_calls)
 	REFUSED(tw_service_advance(rig.service, SIZE_MAX - 1));
 	REFUSED(tw_service_close(rig.service, (enum tw_close_mode)17, 0));
 	REFUSED(tw_service_close(rig.service, (enum tw_close_mode) - 1, 0));
+	tw_service *service = rig.service;
+	expect_refused("delay too long",
+		       tw_schedule(service, TW_MAX_DELAY_NS + 1, probe_run, &refused, &out),
+		       -ERANGE);
+	expect_refused("deadline too far",
+		       tw_schedule_at(service, UINT64_MAX, probe_run, &refused, &out), -ERANGE);
 	expect_eq(tw_reset(rig.service, pending.timer, UINT64_MAX), -ERANGE);
 	expect_eq(tw_reset_at(rig.service, pending.timer, UINT64_MAX), -ERANGE);
 	expect_eq(tw_reset_earlier(rig.service, pending.timer, TW_MAX_DELAY_NS + 1), -ERANGE);

@@ -1,8 +1,4 @@
-/* Cancelling among other timers and threads. outcomes.c has each answer. */
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-
+/* Cancelling among other timers. outcomes.c has each answer, test/stress several threads. */
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
@@ -46,35 +42,3 @@ Test(timer_cancel, during_hand_over_keeps_the_ticket_off_the_next_timer)
 }
 
 /* ------------------------------------------------------------ several at once */
-
-enum { CONTESTED = 20000, CANCELLERS = 4 };
-static tw_timer contested[CONTESTED];
-static tw_service *contested_service;
-
-static void *cancel_all(void *won)
-{
-	for (int i = 0; i < CONTESTED; i++)
-		*(int *)won += tw_cancel(contested_service, contested[i]) == TW_CANCELLED;
-	return NULL;
-}
-
-Test(timer_cancel, by_several_threads_succeeds_for_exactly_one)
-{
-	contested_service = rig.service;
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < CONTESTED; i++) {
-		probe_schedule(&probe, SECOND);
-		contested[i] = probe.timer;
-	}
-	pthread_t threads[CANCELLERS];
-	int won[CANCELLERS] = {0}, sum = 0;
-	for (int i = 0; i < CANCELLERS; i++)
-		expect_eq(pthread_create(&threads[i], NULL, cancel_all, &won[i]), 0);
-	for (int i = 0; i < CANCELLERS; i++) {
-		pthread_join(threads[i], NULL);
-		sum += won[i];
-	}
-	expect_eq(sum, CONTESTED);
-	rig_advance(&rig, HOUR);
-	expect_eq(rig.ran, 0);
-}

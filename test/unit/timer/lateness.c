@@ -5,22 +5,6 @@
 
 TestSuite(timer_lateness, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(timer_lateness, counts_from_the_tick_of_a_one_shot)
-{
-	for (int released = 0; released < 2; released++) {
-		reopen_rig(NULL);
-		struct probe probe = PROBE(&rig, 1);
-		uint64_t delay_ns = 10 * MS - MS / 2; /* due in the tick that ends at 10 ms */
-		if (released)
-			probe_schedule_released(&probe, delay_ns);
-		else
-			probe_schedule(&probe, delay_ns);
-		expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 55 * MS + 7), 0);
-		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-		expect_eq(rig.events[0].late_ns, 45 * MS + 7);
-	}
-}
-
 static void note_in_release(struct probe *probe)
 {
 	probe->answer = current_run().late_ns == 0 && tw_self().id == probe->timer.id;

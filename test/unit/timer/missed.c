@@ -112,15 +112,15 @@ static void return_late_once(struct probe *probe)
 		tw_clock_manual_set(probe->rig->clock, RIG_START_NS + return_at_ms * MS);
 }
 
-/* Where the stall is: of the driver, inline and with an executor; of the executor; of a run. */
-enum place { DRIVER, DRIVER_OF_A_QUEUE, EXECUTOR, RUN };
+/* Where the stall is: of the driver, of the executor, of a run. */
+enum place { DRIVER, EXECUTOR, RUN };
 
 static void expect_row(enum place place, const struct row *row, int kind)
 {
 	struct probe probe = PROBE(&rig, 1);
 	cr_log_info("place %d, stall until %llu, kind %d", place, (unsigned long long)row->end_ms,
 		    kind);
-	if (place == DRIVER || place == RUN)
+	if (place != EXECUTOR)
 		reopen_rig(NULL);
 	else
 		reopen_on_queue();
@@ -149,11 +149,6 @@ static void expect_table(enum place place, const struct row *rows, size_t count)
 Test(timer_missed, stalls_before_a_run_follow_the_table)
 {
 	expect_table(DRIVER, before_a_run, ROWS(before_a_run));
-}
-
-Test(timer_missed, stalls_before_a_run_follow_the_table_behind_an_executor)
-{
-	expect_table(DRIVER_OF_A_QUEUE, before_a_run, ROWS(before_a_run));
 }
 
 Test(timer_missed, stalls_of_the_executor_follow_the_table)

@@ -4,22 +4,6 @@
 
 TestSuite(timer_periodic, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(timer_periodic, of_an_odd_period_keeps_its_nominal_instants)
-{
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t period_ns = 3333333;
-	probe_schedule_every(&probe, rate_of(period_ns, period_ns, 0));
-	rig_advance(&rig, 100 * SECOND);
-	expect_eq(rig.ran, 100 * SECOND / period_ns);
-	for (size_t i = 0; i < rig.ran; i++) {
-		expect_eq(rig.events[i].at_ns,
-			  rig_tick_of(&rig, RIG_START_NS + (i + 1) * period_ns));
-		expect_eq(rig.events[i].self, probe.timer.id);
-		expect_eq(rig.events[i].overruns, 0);
-	}
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
-
 static const struct script scripts[] = {
     {"run at each instant until they are cancelled",
      {{"timer 0 first=7 every=10 plain; drive 30", "@7 run 0, @17 run 0, @27 run 0"},

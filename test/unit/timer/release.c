@@ -3,42 +3,21 @@
  * the header names.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(timer_release, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-/* ------------------------------------------------------------ an executor that refuses */
-
-Test(timer_release, of_what_an_executor_refuses_is_called_by_close)
-{
-	static const enum tw_close_mode modes[] = {TW_CLOSE_DROP, TW_CLOSE_RUN};
-	for (int i = 0; i < 2; i++) {
-		reopen_on_queue();
-		queue.refuse = SIZE_MAX;
-		enum { COUNT = 200 };
-		static struct probe probes[COUNT];
-		for (int j = 0; j < COUNT; j++) {
-			probes[j] = PROBE(&rig, j);
-			probe_schedule_released(&probes[j], j % 2 ? MS : HOUR);
-		}
-		rig_advance(&rig, 10 * MS);
-		expect_eq(stats_of(rig.service).pending, COUNT);
-		int answer = modes[i] == TW_CLOSE_DROP ? 0 : -ETIMEDOUT;
-		expect_eq(tw_service_close(rig.service, modes[i], 0), answer);
-		for (int j = 0; j < COUNT; j++)
-			expect_released(&probes[j], TW_FATE_DROPPED);
-		expect_eq(rig.ran, 0);
-	}
-}
-
-/* ------------------------------------------------------------ many */
-
 /* ------------------------------------------------------------ calls from inside a release */
 
 static const struct script scripts[] = {
+    {"of what an executor refuses is called by a close that drops",
+     {{"given refused; timer 0 in=1; timer 1 in=3600000; drive 9; stats pending", "@9 pending=2"},
+      {"close drop 0; stats runs", "0 dropped, 1 dropped, runs=0"}}},
+    {"and by one that runs, when its time is up",
+     {{"given refused; timer 0 in=1; timer 1 in=3600000; drive 9; close run 0; stats runs",
+       "@9 0 dropped, 1 dropped, ETIMEDOUT, runs=0"}}},
     {"may schedule",
      {{"timer 0 in=1 [timer 1 in=1 plain]; timer 2 in=1 [timer 3 in=1 plain]", ""},
       {"cancel 2; drive 10", "2 cancelled, CANCELLED, @1 run 0, 0 fired, run 3, @2 run 1"}}},

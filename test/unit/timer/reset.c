@@ -1,12 +1,11 @@
 /*
- * Moving timers: later, earlier, to and from far away, too late, and while they wait for their
- * executor.
+ * Moving timers: later, earlier, before the driver has met them, and to and fro without end.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_reset, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -18,87 +17,25 @@ static void create_either(struct probe *probe, uint64_t delay_ns, bool persisten
 		probe_schedule(probe, delay_ns);
 }
 
-/* Each row is one timer: scheduled, moved, and run at its instant. */
-static const struct row {
-	const char *name;
-	uint64_t delay_ns, wait_ns, moves_ns[2];
-	bool at, unseen; /* an instant, from the rig's start; before the driver has met it */
-	uint64_t runs_at_ns;
-	unsigned resets, eager;
-} rows[] = {
-    {"later", 10 * MS, 6 * MS, {10 * MS}, .runs_at_ns = 16 * MS, .resets = 1},
-    {"earlier", SECOND, 6 * MS, {10 * MS}, .runs_at_ns = 16 * MS, .resets = 1, .eager = 1},
-    {"to zero", HOUR, 5 * MS, {0}, .runs_at_ns = 5 * MS, .resets = 1, .eager = 1},
-    {"at later", 10 * MS, 5 * MS, {30 * MS}, true, .runs_at_ns = 30 * MS, .resets = 1},
-    {"at earlier", HOUR, 5 * MS, {20 * MS}, true, .runs_at_ns = 20 * MS, .resets = 1, .eager = 1},
-    {"at the past", HOUR, 5 * MS, {MS}, true, .runs_at_ns = 5 * MS, .resets = 1, .eager = 1},
-    {"to where it was", 10 * MS, 0, {10 * MS, 10 * MS}, .runs_at_ns = 10 * MS, .resets = 2},
-    {"new, later", 10 * MS, 0, {HOUR}, .unseen = true, .runs_at_ns = HOUR, .resets = 1},
-    {"new, earlier", SECOND, 0, {9 * MS}, false, true, 9 * MS, .resets = 1, .eager = 1},
-    {"new, both", 10 * MS, 0, {DAY, 7 * MS}, false, true, 7 * MS, .resets = 2, .eager = 1},
+static const struct script scripts[] = {
+    {"to later keeps its entry, to earlier needs another",
+     {{"timer 0 in=10 plain; timer 1 in=1000 plain; timer 2 in=3600000 plain; drive 5", ""},
+      {"reset 0 2 by=10; reset 1 by=12; reset 2 by=0; stats resets resets_eager; drive 0",
+       "@5 resets=4, resets_eager=3, run 2"},
+      {"drive 100", "@15 run 0, @17 run 1"}}},
+    {"before the driver has met it",
+     {{"timer 0 1 in=10 plain; timer 2 in=1000 plain; reset 0 by=3600000; reset 2 by=9", ""},
+      {"reset 1 by=86400000; reset 1 by=7; stats resets resets_eager; drive 3600000",
+       "resets=4, resets_eager=2, @7 run 1, @9 run 2, @3600000 run 0"}}},
+    {"to an instant, which may be past, or where it is",
+     {{"timer 0 in=10 plain; timer 1 in=3600000 plain; timer 2 in=3600000 plain; drive 5", ""},
+      {"reset 0 at=30; reset 0 at=30; reset 1 at=20; reset 2 at=1; drive 0", "@5 run 2 late=4"},
+      {"stats resets resets_eager; drive 30", "resets=4, resets_eager=2, @20 run 1, @30 run 0"}}},
 };
 
-Test(timer_reset, moves_as_the_table_says)
+Test(timer_reset, follows_the_scripts)
 {
-	for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
-		reopen_rig(NULL);
-		struct probe probe = PROBE(&rig, 1);
-		probe_schedule(&probe, row->delay_ns);
-		if (!row->unseen)
-			rig_advance(&rig, row->wait_ns);
-		for (unsigned i = 0; i < row->resets; i++)
-			expect_eq(row->at ? tw_reset_at(rig.service, probe.timer,
-							RIG_START_NS + row->moves_ns[i])
-					  : tw_reset(rig.service, probe.timer, row->moves_ns[i]),
-				  0);
-		struct tw_service_stats stats = stats_of(rig.service);
-		cr_assert(stats.resets == row->resets && stats.resets_eager == row->eager,
-			  "%s: %d eager", row->name, (int)stats.resets_eager);
-		rig_advance(&rig, 2 * HOUR);
-		cr_assert(probe.runs == 1 && probe.ran_at_ns == RIG_START_NS + row->runs_at_ns,
-			  "%s: ran at %llu", row->name, (unsigned long long)probe.ran_at_ns);
-	}
-}
-
-Test(timer_reset, of_far_timers_to_near_and_back)
-{
-	static const uint64_t stations_ns[] = {400 * DAY, 3 * MS,     90 * DAY,  HOUR,
-					       800 * DAY, 2 * SECOND, 20 * DAY,  MS,
-					       DAY,       30 * DAY,   5 * SECOND};
-	enum { STATIONS = sizeof(stations_ns) / sizeof(stations_ns[0]) };
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 1000 * DAY);
-	for (int round = 0; round < 50; round++) {
-		uint64_t delay_ns = stations_ns[round % STATIONS];
-		expect_eq(tw_reset(rig.service, probe.timer, delay_ns), 0);
-		uint64_t left_ns = 0;
-		rig_advance(&rig, 0); /* until the driver has looked, the hint is a rough one */
-		expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
-		expect_ge(left_ns, delay_ns);
-		expect_le(left_ns, delay_ns + 2 * MS);
-		if (round % 3)
-			rig_advance(&rig, delay_ns / 2);
-	}
-	expect_eq(probe.runs, 0);
-	uint64_t due_ns = rig_tick_of(&rig, rig_now(&rig) + 50 * DAY);
-	expect_eq(tw_reset(rig.service, probe.timer, 50 * DAY), 0);
-	rig_advance(&rig, 2000 * DAY);
-	expect_ran_at(&probe, due_ns);
-}
-
-/* A connection's timeout, pushed out with each request: it never fires while they come. */
-Test(timer_reset, again_and_again_holds_the_timer_off)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 30 * SECOND);
-	for (int i = 0; i < 10000; i++) {
-		rig_advance(&rig, 29 * SECOND);
-		expect_eq(tw_reset(rig.service, probe.timer, 30 * SECOND), 0);
-	}
-	expect_eq(probe.runs, 0);
-	uint64_t due_ns = rig_now(&rig) + 30 * SECOND;
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, due_ns);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /* A persistent timer is disarmed between two moves: they arm it. */
@@ -182,4 +119,3 @@ Test(timer_reset, between_two_deadlines_without_a_driver_is_bounded)
 	expect_bound(false);
 	expect_bound(true);
 }
-/* ------------------------------------------------------------ expired, not yet claimed */

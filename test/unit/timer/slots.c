@@ -19,25 +19,6 @@ static uint64_t take(struct tw__slots *slots, struct tw__magazine *magazine)
 	return entry;
 }
 
-Test(timer_slots, every_slot_is_handed_out_once)
-{
-	enum { MAX = 5000 };
-	struct tw__slots slots;
-	struct tw__magazine one, two;
-	static bool out[MAX + 2 * TW__MAGAZINE_MAX + TW__SLOT_FIRST];
-	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
-	tw__magazine_init(&slots, &one);
-	tw__magazine_init(&slots, &two);
-	uint32_t taken = 0, slot;
-	while ((slot = tw__entry_slot(take(&slots, taken % 2 ? &one : &two))) != 0) {
-		cr_assert(slot < sizeof out && !out[slot], "slot %u twice", slot);
-		out[slot] = true;
-		taken++;
-	}
-	cr_assert(taken >= MAX, "only %u of %u", taken, MAX);
-	tw__slots_unmap(&slots);
-}
-
 /*
  * Slots come and go by every way that there is, at random: none is handed out twice, the limits
  * that the hot paths go by are never too high (they assert it in debug builds), and the counts that
