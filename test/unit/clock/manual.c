@@ -1,6 +1,5 @@
 /* The manual clock itself, and how it drives the services on it. */
 #include <errno.h>
-#include <stdlib.h>
 #include "test/support/rig_suite.h"
 
 TestSuite(clock_manual, .init = open_rig, .fini = close_rig, .timeout = 30);
@@ -79,72 +78,6 @@ Test(clock_manual, outlives_its_services)
 }
 
 /* ------------------------------------------------------------ driving */
-
-Test(clock_manual, advances_show_each_callback_its_own_tick)
-{
-	static struct probe probes[500];
-	uint64_t due_ns[500], seed = 31;
-	for (int i = 0; i < 500; i++) {
-		due_ns[i] = RIG_START_NS + random_below(&seed, DAY);
-		probes[i] = PROBE(&rig, i);
-		probe_schedule_at(&probes[i], due_ns[i]);
-	}
-	rig_advance(&rig, 2 * DAY);
-	for (int i = 0; i < 500; i++)
-		expect_ran_at(&probes[i], rig_tick_of(&rig, due_ns[i]));
-	for (size_t i = 1; i < rig.ran; i++)
-		expect_le(rig.events[i - 1].at_ns, rig.events[i].at_ns);
-	expect_eq(rig_now(&rig), RIG_START_NS + 2 * DAY);
-}
-
-/* What callbacks schedule on the way runs on the way. */
-static void schedule_the_next(struct probe *probe)
-{
-	if (atomic_load(&probe->runs) < 99)
-		probe->answer |= tw_schedule(probe->rig->service, 7 * MS, probe_run, probe, NULL);
-}
-
-Test(clock_manual, advances_run_what_callbacks_schedule_on_the_way)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = schedule_the_next;
-	probe_schedule(&probe, 7 * MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.answer, 0);
-	expect_eq(rig.ran, 100);
-	for (size_t i = 0; i < rig.ran; i++)
-		expect_eq(rig.events[i].at_ns, RIG_START_NS + (i + 1) * 7 * MS);
-}
-
-Test(clock_manual, set_does_nothing_else)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
-	expect_eq(probe.runs, 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_ran_at(&probe, RIG_START_NS + SECOND);
-}
-
-/* Two services with different ticks on one clock. */
-Test(clock_manual, drives_every_service_on_it)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.clock = rig.clock;
-	cfg.tick_ns = 300 * TW_MICROSECOND;
-	struct rig second = {.clock = rig.clock, .lock = PTHREAD_MUTEX_INITIALIZER};
-	expect_eq(tw_service_create(&second.service, &cfg), 0);
-	struct probe one = PROBE(&rig, 1), two = PROBE(&second, 2);
-	probe_schedule_every(&one, rate_of(MS, MS, 50));
-	probe_schedule_every(&two, rate_of(3 * MS, 3 * MS, 10));
-	rig_advance(&rig, SECOND);
-	expect_eq(one.runs, 50);
-	expect_eq(two.runs, 10);
-	expect_eq(tw_clock_manual_destroy(rig.clock), -EBUSY);
-	expect_sound(second.service);
-	expect_eq(tw_service_destroy(second.service), 0);
-	free(second.events);
-}
 
 /* The grid of ticks need not lie on round numbers: never early, at most a tick late. */
 Test(clock_manual, may_start_between_ticks)

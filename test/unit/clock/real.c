@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "test/support/shot.h"
 
@@ -73,27 +72,6 @@ Test(clock_real, boottime_is_quiet_when_idle)
 	close_service(service);
 }
 
-/* No descriptors: create fails cleanly. */
-Test(clock_real, boottime_needs_descriptors_for_a_tick_thread)
-{
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .clock = tw_clock_boottime(), .executor = tw_executor_inline()};
-	tw_service *service = NULL;
-	struct rlimit limit, none;
-	expect_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	int next = open("/dev/null", O_RDONLY);
-	close(next);
-	none = (struct rlimit){(rlim_t)next, limit.rlim_max};
-	expect_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	int answer = tw_service_create(&service, &cfg);
-	cfg.drive = TW_DRIVE_MANUAL; /* needs none */
-	int by_hand = tw_service_create(&service, &cfg);
-	expect_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	expect_eq(answer, -EMFILE);
-	expect_eq(by_hand, 0);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
 /* ------------------------------------------------------------ the default */
 
 Test(clock_real, the_default_is_taken_by_services_that_name_none)
@@ -136,12 +114,4 @@ Test(clock_real, a_failed_create_does_not_fix_the_default)
 	tw_service *service;
 	expect_eq(tw_service_create(&service, &bad), -EINVAL);
 	expect_eq(tw_clock_set_default(tw_clock_boottime()), 0);
-}
-
-Test(clock_real, what_is_no_clock_is_no_default)
-{
-	const void *none = NULL;
-	expect_eq(tw_clock_set_default((tw_clock *)(void *)&none), -EINVAL);
-	tw_service *service = open_service(1);
-	close_service(service);
 }

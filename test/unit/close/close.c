@@ -1,11 +1,9 @@
 /* Closing: each mode, what it refuses, and who must not ask for it. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "test/support/closing.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
-#include "test/support/current.h"
 
 TestSuite(close, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -38,35 +36,6 @@ static const struct script scripts[] = {
 Test(close, follows_the_scripts)
 {
 	PLAY(&timer_stage, NULL, scripts);
-}
-
-Test(close, refuses_everything_new)
-{
-	struct probe probe = PROBE(&rig, 1);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	struct tw_service_stats before = stats_of(rig.service);
-	struct tw_period period = rate_of(0, MS, 0);
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
-	tw_timer none = {.id = 1};
-	expect_eq(tw_schedule(rig.service, 0, probe_run, &probe, &none), -ESHUTDOWN);
-	expect_eq(none.id, 0);
-	none.id = 1;
-	expect_eq(tw_schedule_at(rig.service, 0, probe_run, &probe, &none), -ESHUTDOWN);
-	expect_eq(none.id, 0);
-	none.id = 1;
-	expect_eq(tw_schedule_every(rig.service, &period, probe_run, &probe, &none), -ESHUTDOWN);
-	expect_eq(none.id, 0);
-	none.id = 1;
-	expect_eq(tw_schedule_task(rig.service, &task, &none), -ESHUTDOWN);
-	expect_eq(none.id, 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
-	struct tw_service_stats after = stats_of(rig.service);
-	expect_same_state(&before, &after);
-	expect_eq(after.rejected, before.rejected + 4);
-	expect_eq(probe.releases, 0);
-	reopen_rig(NULL);
-	expect_eq(probe.releases, 0);
 }
 
 /* ------------------------------------------------------------ drain */

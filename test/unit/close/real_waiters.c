@@ -124,26 +124,6 @@ Test(close_real_waiters, a_higher_mode_joins_a_lower_one)
 	close_service(service);
 }
 
-/* Each waits as long as it said, no longer. */
-Test(close_real_waiters, each_keeps_its_own_timeout)
-{
-	open_gates();
-	tw_service *service = open_service(1);
-	struct closing patient, hasty;
-	atomic_int stood = 0;
-	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
-	await(&entered, 1);
-	closing_start(&patient, service, TW_CLOSE_DROP, TW_FOREVER);
-	await_closed(service);
-	for (int i = 0; i < 5; i++) {
-		closing_start(&hasty, service, (enum tw_close_mode)(i % 2), 5 * MS);
-		expect_eq(closing_end(&hasty), -ETIMEDOUT);
-	}
-	sem_post(&go_on);
-	expect_eq(closing_end(&patient), 0);
-	close_service(service);
-}
-
 /* ------------------------------------------------------------ 0 means: the threads have ended */
 
 static pthread_key_t key;
@@ -182,28 +162,6 @@ Test(close_real_waiters, none_answers_0_while_another_still_joins_the_pool)
 	expect_eq(ended, 1);
 	expect_eq(closing_end(&first), 0);
 	close_service(service);
-}
-
-Test(close_real_waiters, many_at_once_in_all_modes_agree)
-{
-	for (int round = 0; round < 30; round++) {
-		tw_service *service = open_service(2);
-		struct closing closers[4];
-		atomic_int runs = 0;
-		for (int i = 0; i < 400; i++)
-			expect_eq(
-			    tw_schedule(service, (uint64_t)(i % 4) * 5 * MS, count, &runs, NULL),
-			    0);
-		for (int i = 0; i < 4; i++)
-			closing_start(&closers[i], service, (enum tw_close_mode)((round + i) % 3),
-				      i == 0 ? MS : TW_FOREVER);
-		for (int i = 0; i < 4; i++) {
-			int answer = closing_end(&closers[i]);
-			cr_assert(answer == 0 || (i == 0 && answer == -ETIMEDOUT));
-		}
-		expect_eq((uint64_t)runs + stats_of(service).dropped, 400);
-		close_service(service);
-	}
 }
 
 /*

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "test/support/child.h"
@@ -144,27 +143,6 @@ Test(fork_inside, from_a_visitor_of_foreach)
 	probe_schedule(&probe, MS);
 	expect_eq(tw_service_foreach(rig.service, fork_in_foreach, &probe), 0);
 	expect_child_well(await_child());
-}
-
-static void fork_in_task(void *arg)
-{
-	tw_service *service = arg;
-	pid_t child = child_fork();
-	if (child == 0) {
-		child_eq(tw_service_destroy(service), -EDEADLK);
-		_exit(0);
-	}
-	forked_child = child;
-}
-
-Test(fork_inside, from_a_task_of_a_strand)
-{
-	tw_strand *strand;
-	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
-	expect_eq(tw_strand_submit(strand, fork_in_task, rig.service), 0);
-	rig_advance(&rig, MS);
-	expect_child_well(await_child());
-	expect_eq(tw_strand_destroy(strand), 0);
 }
 
 /* ------------------------------------------------------ the worker of a shared pool */

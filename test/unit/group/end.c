@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <pthread.h>
 
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
@@ -74,30 +73,6 @@ Test(group_end, groups_can_be_made_and_destroyed_without_end)
 		expect_ne(group.id, first.id);
 		expect_eq(tw_group_destroy(rig.service, group), 0);
 	}
-}
-
-Test(group_end, there_are_at_most_so_many)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 10;
-	reopen_rig(&cfg);
-	tw_group group = {0}, none = {7};
-	for (int i = 0; i < 65536; i++)
-		expect_eq(tw_group_create(&group, rig.service), 0);
-	expect_eq(tw_group_create(&none, rig.service), -EAGAIN);
-	expect_eq(none.id, 7);
-	expect_eq(tw_group_destroy(rig.service, group), 0);
-	expect_eq(tw_group_create(&none, rig.service), 0);
-}
-
-Test(group_end, stats_of_a_newer_size_are_filled_with_zeros)
-{
-	struct {
-		struct tw_group_stats known;
-		uint64_t beyond;
-	} newer = {{.size = sizeof(newer), .members = 9, .running = 9}, 9};
-	expect_eq(tw_group_stats(rig.service, group_of(&rig), &newer.known), 0);
-	expect_eq(newer.known.members + newer.known.running + newer.beyond, 0);
 }
 
 /* ------------------------------------------------------------ executors */
@@ -175,5 +150,3 @@ Test(group_end, release_that_cancels_its_group_finds_nothing_left_to_end)
 	expect_eq(left_to_run, 0);
 	free(probes);
 }
-
-/* ------------------------------------------------------------ many */

@@ -4,46 +4,10 @@
  */
 #include <string.h>
 
-#include "test/support/members.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(group, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-static int count_visits(void *count, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
-{
-	(void)timer, (void)fn, (void)arg, (void)remaining_ns;
-	++*(int *)count;
-	return 0;
-}
-
-Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
-{
-	tw_group group = group_of(&rig);
-	enum { COUNT = 1000 };
-	static struct probe probes[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		expect_eq(schedule_in(&probes[i], group, SECOND, i % 2), 0);
-	}
-	rig_advance(&rig, MS);
-	expect_eq(tw_group_cancel_wait(rig.service, group, 0), TW_CANCELLED);
-	for (int i = 1; i < COUNT; i += 2)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_GONE);
-	int visits = 0;
-	expect_eq(tw_service_foreach(rig.service, count_visits, &visits), 0);
-	expect_eq(visits, 0);
-	for (int times = 0; times < 2; times++) {
-		expect_eq(stats_of(rig.service).scheduled, COUNT);
-		expect_eq(stats_of(rig.service).cancelled, COUNT);
-		expect_eq(stats_of(rig.service).pending, 0);
-		expect_sound(rig.service);
-		expect_eq(tw_group_cancel(rig.service, group), 0);
-		rig_advance(&rig, MS);
-	}
-	expect_eq(gauges(&rig, group).members, 0);
-}
 
 static const struct script scripts[] = {
     {"members fire like other timers",

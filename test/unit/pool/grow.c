@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "pools.h"
 #include "test/support/faults.h"
@@ -77,27 +76,6 @@ Test(pool_grow, a_pool_whose_maximum_is_its_size_has_no_further_thread)
 	let_go(&gate, 1);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_eq(behind, 1);
-}
-
-/* They compute; to the pool that is the same after a while. */
-static void spin(void *arg)
-{
-	struct gate *gate = arg;
-	atomic_fetch_add(&gate->inside, 1);
-	while (!atomic_load(&gate->passed))
-		sched_yield();
-}
-
-Test(pool_grow, callbacks_that_compute_for_long_count_too)
-{
-	struct gate gate = {0};
-	atomic_int behind = 0;
-	tw_pool *pool = pool_up_to(1, 0);
-	expect_eq(tw_pool_submit(pool, spin, &gate), 0);
-	await_value(&gate.inside, 1);
-	run_task_of(pool, count, &behind, &behind);
-	atomic_store(&gate.passed, 1);
-	expect_eq(tw_pool_destroy(pool), 0);
 }
 
 static tw_pool *busy_pool;

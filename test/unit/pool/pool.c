@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "pools.h"
-#include "test/support/faults.h"
 #include "test/support/rig.h"
 
 TestSuite(pool, .timeout = 30);
@@ -31,108 +29,10 @@ Test(pool, one_worker_runs_in_the_order_of_submission)
 		expect_eq(order[i], i);
 }
 
-enum { SUBMITTERS = 4, EACH = 20000 };
-
-struct submitter {
-	tw_pool *pool;
-	atomic_int *marks;
-	uint64_t timeout_ns;
-	int accepted, refused, other;
-	pthread_t thread;
-};
-
-static void *submit_all(void *arg)
-{
-	struct submitter *s = arg;
-	for (int i = 0; i < EACH; i++) {
-		int r = tw_pool_submit_wait(s->pool, count, &s->marks[i], s->timeout_ns);
-		if (r == -ESHUTDOWN)
-			break;
-		s->accepted += r == 0;
-		s->refused += r == -EAGAIN;
-		s->other += r != 0 && r != -EAGAIN;
-	}
-	return NULL;
-}
-
-static void start_submitters(struct submitter *submitters, tw_pool *pool, uint64_t timeout_ns)
-{
-	for (int i = 0; i < SUBMITTERS; i++) {
-		submitters[i] = (struct submitter){.pool = pool, .timeout_ns = timeout_ns};
-		submitters[i].marks = calloc(EACH, sizeof(atomic_int));
-		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_all, &submitters[i]),
-			  0);
-	}
-}
-
-/* Returns how many tasks were accepted. */
-static int join_submitters(struct submitter *submitters)
-{
-	int accepted = 0;
-	for (int i = 0; i < SUBMITTERS; i++) {
-		pthread_join(submitters[i].thread, NULL);
-		accepted += submitters[i].accepted;
-		expect_eq(submitters[i].other, 0);
-	}
-	return accepted;
-}
-
-/* How many tasks ran, none of them twice. Frees the marks. */
-static int count_marks(struct submitter *submitters)
-{
-	int ran = 0;
-	for (int i = 0; i < SUBMITTERS; i++) {
-		for (int k = 0; k < EACH; k++) {
-			expect_le(atomic_load(&submitters[i].marks[k]), 1);
-			ran += atomic_load(&submitters[i].marks[k]);
-		}
-		free(submitters[i].marks);
-	}
-	return ran;
-}
-
-Test(pool, runs_what_many_threads_submit_exactly_once)
-{
-	struct submitter submitters[SUBMITTERS];
-	tw_pool *pool = pool_of(3, 64); /* small: submitters wait for room most of the time */
-	start_submitters(submitters, pool, TW_FOREVER);
-	expect_eq(join_submitters(submitters), SUBMITTERS * EACH);
-	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
-	expect_eq(count_marks(submitters), SUBMITTERS * EACH);
-	expect_eq(pool_stats(pool).completed, SUBMITTERS * EACH);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
 static void tell(void *told_arg, tw_fn *fn, void *arg)
 {
 	(void)arg;
 	*(int *)told_arg += fn == count;
-}
-
-static void close_amid_submits(enum tw_close_mode mode)
-{
-	struct submitter submitters[SUBMITTERS];
-	int told = 0;
-	tw_pool *pool = pool_of(2, 64);
-	start_submitters(submitters, pool, TW_FOREVER);
-	while (pool_stats(pool).completed < 500)
-		sched_yield();
-	expect_eq(tw_pool_close(pool, mode, tell, &told), 0);
-	int accepted = join_submitters(submitters);
-	expect_eq(count_marks(submitters) + told, accepted);
-	expect_eq(pool_stats(pool).dropped, told);
-	expect_eq(pool_stats(pool).queued, 0);
-	if (mode == TW_CLOSE_DRAIN)
-		expect_eq(told, 0);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-Test(pool, close_loses_nothing_that_was_accepted)
-{
-	for (int round = 0; round < 20; round++) {
-		close_amid_submits(TW_CLOSE_DRAIN);
-		close_amid_submits(TW_CLOSE_DROP);
-	}
 }
 
 static struct gate gate;
@@ -258,28 +158,4 @@ Test(pool, times_some_of_what_it_runs)
 	expect_eq(stats.run.count, 100);
 	expect_ge(stats.wait.max_ns, stats.wait.p50_ns / 2);
 	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-/* Each request for memory or a thread fails, one after the other, and leaves nothing. */
-Test(pool, creation_fails_cleanly)
-{
-	for (long nth = 0;; nth++) {
-		tw_pool *pool = NULL;
-		long before = faults_outstanding();
-		faults_arm(nth, false);
-		int r = tw_pool_create(
-		    &pool,
-		    &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 3});
-		bool refused = faults_disarm();
-		if (!refused) {
-			expect_eq(r, 0);
-			expect_ge(nth, 5);
-			expect_eq(tw_pool_destroy(pool), 0);
-			expect_eq(faults_outstanding(), before);
-			return;
-		}
-		cr_assert(r == -ENOMEM || r == -EAGAIN);
-		cr_assert_null(pool);
-		expect_eq(faults_outstanding(), before);
-	}
 }

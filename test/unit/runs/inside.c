@@ -2,56 +2,10 @@
  * G7: callbacks may call anything, on themselves too; what would wait for its own caller is
  * refused. Calls on the timer itself: timer/outcomes.c.
  */
-#include "test/support/current.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(runs_inside, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-static void read_everything(struct probe *probe)
-{
-	struct tw_service_stats stats = {.size = sizeof(stats)};
-	uint64_t left_ns = 0;
-	bool good = tw_service_stats(probe->rig->service, &stats) == 0 && stats.scheduled == 2;
-	good = good && tw_service_now(probe->rig->service) == rig_now(probe->rig);
-	good = good && !tw_is_pending(probe->rig->service, tw_self());
-	good = good && tw_is_pending(probe->rig->service, probe->other->timer);
-	good = good && tw_remaining(probe->rig->service, probe->other->timer, &left_ns) == 0 &&
-	       left_ns == MS;
-	probe->answer = good;
-}
-
-Test(runs_inside, everything_can_be_read)
-{
-	struct probe probe = PROBE(&rig, 1), other = PROBE(&rig, 2);
-	probe.act = read_everything;
-	probe.other = &other;
-	probe_schedule(&probe, MS);
-	probe_schedule(&other, 2 * MS);
-	rig_advance(&rig, MS);
-	expect_eq(probe.answer, 1);
-}
-
-static void schedule_on_another(struct probe *probe)
-{
-	struct probe *other = probe->other;
-	probe->answer = tw_schedule(other->rig->service, 0, probe_run, other, &other->timer);
-}
-
-Test(runs_inside, another_service_may_be_used)
-{
-	struct rig theirs;
-	rig_open(&theirs, NULL);
-	struct probe probe = PROBE(&rig, 1), other = PROBE(&theirs, 2);
-	probe.act = schedule_on_another;
-	probe.other = &other;
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(probe.answer, 0);
-	rig_advance(&theirs, 0);
-	expect_eq(other.runs, 1);
-	rig_close(&theirs);
-}
 
 static const struct script scripts[] = {
     {"outside there is no self",

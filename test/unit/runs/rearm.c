@@ -4,26 +4,6 @@
 
 TestSuite(runs_rearm, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static void reset_self_forever(struct probe *probe)
-{
-	probe->answer = tw_reset(probe->rig->service, tw_self(), 3 * SECOND);
-}
-
-Test(runs_rearm, re_arming_costs_no_memory)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = reset_self_forever;
-	probe_schedule(&probe, 0);
-	rig_advance(&rig, 100 * SECOND);
-	uint64_t before_bytes = stats_of(rig.service).memory_bytes;
-	rig_advance(&rig, 10 * HOUR);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.memory_bytes, before_bytes);
-	expect_eq(stats.pending, 1);
-	expect_gt(stats.runs, 10000);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
-
 static const struct script scripts[] = {
     {"keeps the handle",
      {{"timer 0 in=5 times=2 {self; reset 0 by=10}; drive 24",

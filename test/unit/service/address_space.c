@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,53 +127,6 @@ static void dump_what_is_used(void *arg)
 Test(service_address_space, a_core_dump_has_what_is_used)
 {
 	expect_in_child(dump_what_is_used, NULL);
-}
-
-/* In a directory of its own; the kernel writes "core" there, or "core.PID". */
-static void die(bool with_service)
-{
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-	if (setrlimit(RLIMIT_CORE, &limit))
-		_exit(1);
-	written = 1;
-	if (with_service)
-		use(create());
-	signal(SIGABRT, SIG_DFL);
-	abort();
-}
-
-/* Bytes of the core dump of such a process; 0: the kernel writes none into the directory. */
-static int64_t size_of_core(bool with_service)
-{
-	char directory[] = "/tmp/tw-core-XXXXXX", path[64];
-	struct stat found = {.st_size = 0};
-	cr_assert_not_null(mkdtemp(directory));
-	pid_t child = fork();
-	if (child == 0) {
-		if (chdir(directory))
-			_exit(1);
-		die(with_service);
-	}
-	cr_assert_eq(waitpid(child, NULL, 0), child);
-	snprintf(path, sizeof path, "%s/core", directory);
-	if (stat(path, &found))
-		snprintf(path, sizeof path, "%s/core.%d", directory, (int)child);
-	if (stat(path, &found))
-		found.st_size = 0;
-	unlink(path);
-	rmdir(directory);
-	return found.st_size;
-}
-
-/*
- * What a process with a service dumps, beside one without. Where the kernel writes no file there,
- * both are 0, and the test above stands for this one.
- */
-Test(service_address_space, a_core_file_is_little_larger_with_a_service)
-{
-	int64_t without = size_of_core(false), with = size_of_core(true);
-	expect_le(with, without + MOST_UNUSED);
-	expect_eq(without > 0, with > 0);
 }
 
 /* ---------------------------------------------------------------------- limits */

@@ -70,23 +70,6 @@ Test(service_create, with_an_older_config)
 	expect_answer(&cfg, 0);
 }
 
-Test(service_create, with_a_newer_config)
-{
-	struct {
-		struct tw_service_config known;
-		unsigned char tail[40];
-	} newer;
-	memset(&newer, 0, sizeof(newer));
-	newer.known = rig_config();
-	newer.known.size = sizeof(newer);
-	expect_answer(&newer.known, 0);
-	newer.tail[39] = 1;
-	expect_answer(&newer.known, -E2BIG);
-	newer.tail[39] = 0;
-	newer.tail[0] = 1;
-	expect_answer(&newer.known, -E2BIG);
-}
-
 /* ------------------------------------------------------------ knobs */
 
 #define MEMBER(name) \
@@ -140,18 +123,4 @@ Test(service_create, with_workers_in_and_out_of_range)
 							  .drive = TW_DRIVE_MANUAL,
 							  .workers = workers[i]},
 			      workers[i] > 1024 ? -EINVAL : 0);
-}
-
-/* A knob that only the system can refuse, when a thread is made. */
-Test(service_create, that_the_system_refuses_leaves_nothing_behind)
-{
-	static const cpu_set_t none;
-	expect_answer(&(struct tw_service_config){.size = sizeof(struct tw_service_config),
-						  .affinity = &none,
-						  .affinity_size = sizeof none},
-		      -EINVAL);
-	expect_answer(&(struct tw_service_config){.size = sizeof(struct tw_service_config),
-						  .sched_policy = SCHED_FIFO,
-						  .sched_priority = 1000},
-		      -EINVAL);
 }

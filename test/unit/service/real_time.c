@@ -115,31 +115,6 @@ Test(service_real_time, waiting_ends_at_its_timeout)
 	close_service(service);
 }
 
-Test(service_real_time, resets_hold_a_timer_off)
-{
-	tw_service *service = open_service(2);
-	sem_t done;
-	sem_init(&done, 0, 0);
-	for (int round = 0; round < 10; round++) {
-		struct shot *shot = &shots[round];
-		*shot = (struct shot){.service = service, .done = &done};
-		schedule_shot(shot, 20 * MS);
-		uint64_t until_ns = tw_service_now(service) + 30 * MS, held_ns = 0;
-		while (tw_service_now(service) < until_ns) {
-			uint64_t before_ns = tw_service_now(service);
-			if (tw_reset(service, shot->timer, 20 * MS) == 0)
-				held_ns = before_ns + 20 * MS;
-			else
-				/* this thread was off its CPU for 20 ms, and the timer ran */
-				break;
-		}
-		await(&done, 1);
-		expect_ge(tw_service_now(service), held_ns);
-		expect_eq(shot->runs, 1);
-	}
-	close_service(service);
-}
-
 /* ------------------------------------------------------------ series */
 
 struct beat {
@@ -186,80 +161,4 @@ Test(service_real_time, series_keep_their_instants_and_never_overlap)
 		expect_eq(beats[i].early, 0);
 		expect_eq(beats[i].overlapping, 0);
 	}
-}
-
-/* ------------------------------------------------------------ G8 */
-
-Test(service_real_time, a_slow_callback_delays_nobody_while_a_worker_is_free)
-{
-	enum { COUNT = 1000 };
-	tw_service *service = open_service(2);
-	atomic_int runs = 0;
-	sem_t done;
-	open_gates();
-	sem_init(&done, 0, 0);
-	expect_eq(tw_schedule(service, 2 * MS, stand_still, &runs, NULL), 0);
-	for (int i = 0; i < COUNT; i++) {
-		shots[i] = (struct shot){.service = service, .done = &done};
-		schedule_shot(&shots[i], (uint64_t)(i % 5) * MS);
-	}
-	await(&entered, 1);
-	await(&done, COUNT); /* hangs if one of them waits for the slow one */
-	sem_post(&go_on);
-	close_service(service);
-}
-
-/* ------------------------------------------------------------ lateness */
-
-/*
- * The first one's release begins when both are due, and makes the second one late.
- */
-struct slow_release {
-	uint64_t until_ns;
-	sem_t ran;
-	uint64_t late_ns;
-};
-
-static void run_nothing(void *arg)
-{
-}
-
-static void release_slowly(void *arg, enum tw_fate fate)
-{
-	struct slow_release *s = arg;
-	while (tw_clock_now(tw_clock_monotonic()) < s->until_ns)
-		sched_yield();
-}
-
-static void note_late(void *arg)
-{
-	struct slow_release *s = arg;
-	s->late_ns = current_run().late_ns;
-	sem_post(&s->ran);
-}
-
-Test(service_real_time, what_waits_for_anothers_release_is_late)
-{
-	enum { LIMIT_NS = 20 * MS };
-	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
-	struct slow_release s = {0};
-	tw_service *service;
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	sem_init(&s.ran, 0, 0);
-	uint64_t due_ns = tw_clock_now(tw_clock_monotonic()) + 50 * MS;
-	s.until_ns = due_ns + 3 * LIMIT_NS;
-	struct tw_task tasks[2] = {
-	    {.size = sizeof *tasks, .fn = run_nothing, .release = release_slowly},
-	    {.size = sizeof *tasks, .fn = note_late, .name = "late"},
-	};
-	for (int i = 0; i < 2; i++) {
-		tasks[i].arg = &s;
-		tasks[i].when_ns = due_ns;
-		tasks[i].flags = TW_TASK_AT;
-	}
-	for (int i = 0; i < 2; i++)
-		expect_eq(tw_schedule_task(service, &tasks[i], NULL), 0);
-	await(&s.ran, 1);
-	close_service(service);
-	expect_ge(s.late_ns, LIMIT_NS);
 }

@@ -2,13 +2,11 @@
  * What is met by chance alone, or only in the long run: groups at their end, completions that come
  * back, threads that outlive services.
  */
-#include <errno.h>
 #include <sched.h>
 
 #include "test/support/faults.h"
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
-#include "test/support/timer_script.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/poll.h"
 
@@ -117,20 +115,6 @@ Test(service_seams, a_completion_that_is_given_back_to_a_sleeping_tick_thread_co
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(tw_service_destroy(rig.service), 0);
 	queue_executor_close(&queue);
-}
-
-static const struct script scripts[] = {
-    {"a wait for one's own group ends the others",
-     {{"group 0; timer 0 in=1 group=0 plain {group_wait 0}; timer 1 in=9 group=0; drive 5",
-       "@1 run 0, 1 cancelled, SELF"}}},
-    {"a reset in a series' last run makes one more",
-     {{"timer 0 first=10 every=10 count=1 plain {reset 0 by=3}; drive 99",
-       "@10 run 0, @13 run 0"}}},
-};
-
-Test(service_seams, follow_the_scripts)
-{
-	PLAY(&timer_stage, NULL, scripts);
 }
 
 /* ------------------------------------------------------------------- threads */

@@ -1,6 +1,4 @@
 /* Seeing inside: counters, sizes of the stats struct, listings, hints. */
-#include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,29 +222,6 @@ Test(service_seeing, foreach_lets_its_visitor_schedule)
 }
 
 /* ------------------------------------------------------------ hints */
-
-Test(service_seeing, remaining_falls_to_nothing)
-{
-	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2);
-	probe_schedule(&near, 10 * MS);
-	probe_schedule(&far, 500 * DAY);
-	uint64_t left_ns = 0;
-	rig_advance(&rig, 0); /* until the driver has looked, the hint is a rough one */
-	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), 0);
-	expect_eq(left_ns, 10 * MS);
-	rig_advance(&rig, 4 * MS);
-	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), 0);
-	expect_eq(left_ns, 6 * MS);
-	expect_eq(tw_remaining(rig.service, far.timer, &left_ns), 0);
-	expect_eq(left_ns, 500 * DAY - 4 * MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
-	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), 0);
-	expect_eq(left_ns, 0);
-	expect_eq(tw_is_pending(rig.service, near.timer), true);
-	tw_service_advance(rig.service, TW_NO_LIMIT);
-	expect_eq(tw_is_pending(rig.service, near.timer), false);
-	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), -ENOENT);
-}
 
 Test(service_seeing, now_is_the_clocks_reading)
 {
