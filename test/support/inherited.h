@@ -18,7 +18,7 @@ pid_t fork_amid_locks(tw_service *service);
 /* Runs body(arg) in such a child, which must come to its end. */
 void expect_amid_locks(tw_service *service, void (*body)(void *arg), void *arg);
 
-/* Each call on the service answers as in a child; destroy, which is not made here, apart. */
+/* Calls on the service answer as in a child; destroy, which is not made here, apart. */
 void check_calls(tw_service *service, tw_timer timer);
 
 /* A service of its own, with threads; one on a manual clock. */

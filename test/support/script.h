@@ -30,6 +30,7 @@
  *   schedule              a timer of the service; close_service MS; destroy_service (it
  *                         answers EBUSY); pending: how many timers it has
  *   no_memory, memory     from here on, to here; there was a request
+ *   poor {CALLS}          made by a new thread, for which there is no memory
  */
 #ifndef TEST_SUPPORT_SCRIPT_H
 #define TEST_SUPPORT_SCRIPT_H

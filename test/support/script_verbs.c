@@ -173,6 +173,22 @@ static void disarm_faults(const struct words *words)
 	expect_eq(faults_disarm(), true);
 }
 
+static void *play_without_memory(void *calls)
+{
+	faults_arm(0, true);
+	play_calls(calls);
+	faults_disarm();
+	return NULL;
+}
+
+/* Arms inside the thread, whose start needs memory. */
+static void play_poor(const struct words *words)
+{
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, play_without_memory, (void *)words->in_run), 0);
+	expect_eq(pthread_join(thread, NULL), 0);
+}
+
 void *script_context(int64_t n)
 {
 	return n ? &contexts[n] : NULL;
@@ -222,5 +238,6 @@ const struct verb script_verbs[] = {
     {"pending", say_pending},
     {"no_memory", arm_faults},
     {"memory", disarm_faults},
+    {"poor", play_poor},
     {NULL, NULL},
 };
