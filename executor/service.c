@@ -7,8 +7,7 @@
 #include "mpsc/base/process.h"
 #include "executor/pool/internal.h"
 #include "wheel/core/frame.h"
-#include "wheel/service/close.h"
-#include "wheel/service/create.h"
+#include "wheel/service/parts.h"
 #include "wheel/run/work.h"
 
 int tw_version(void)

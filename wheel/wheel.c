@@ -1,4 +1,4 @@
-#include "wheel/wheel_parts.h"
+#include "wheel/wheel.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #include "mpsc/base/histogram.h"
 #include "mpsc/base/text.h"
 #include "executor/base/living.h"
-#include "wheel/service/liveness.h"
+#include "wheel/service/parts.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36, NUMBER_ROOM = 32 };

@@ -80,8 +80,11 @@ done >"$work/found"
 sed -n 's/\.c$//p' "$work/files" | while read -r file; do
 	nm "$build/$file.o" | awk '$2 == "T" && $3 ~ /^tw__/ { print $3 }' | while read -r name; do
 		grep -qsw "$name" "$file.h" || case $file in
-		wheel/?*/* | mpsc/*) echo "$file.c: $name" ;;
-		wheel/*) grep -qw "$name" wheel/wheel.h wheel/wheel_parts.h || echo "$file.c: $name" ;;
+		wheel/?*/*)
+			grep -qsw "$name" "${file%/*}/parts.h" || echo "$file.c: $name"
+			;;
+		mpsc/*) echo "$file.c: $name" ;;
+		wheel/*) grep -qw "$name" wheel/wheel.h || echo "$file.c: $name" ;;
 		*)
 			folder=${file%/*}
 			grep -qsw "$name" "$folder/parts.h" || {

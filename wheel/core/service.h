@@ -39,7 +39,7 @@ struct tw__time {
 typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
 
 /*
- * For tw_service_liveness (service/liveness.c). The composition root sets the pool's members for a
+ * For tw_service_liveness (service/inspect.c). The composition root sets the pool's members for a
  * service on a pool.
  */
 struct tw__watch {

@@ -36,7 +36,7 @@
  *   CLOSE2  phase.closing: CAS seq_cst, then finish_bell moves -> bell, then the mode, then sleep
  *       on the bell's value: no sleep misses a lower mode.
  */
-#include "wheel/service/close.h"
+#include "wheel/service/parts.h"
 
 #include "wheel/core/frame.h"
 #include "wheel/core/wake.h"

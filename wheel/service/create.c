@@ -1,4 +1,4 @@
-#include "wheel/service/create.h"
+#include "wheel/service/parts.h"
 
 #include <errno.h>
 #include <limits.h>
