@@ -66,6 +66,7 @@ static void bad_schedulers(void)
 	CALL(tw_scheduler_submit_task(scheduler, BIG(tw_scheduler_task, .fn = done), &out));
 	CALL(tw_scheduler_submit_task(scheduler, TASK(.flags = 1u << 30), &out));
 	CALL(tw_scheduler_submit_task(scheduler, TASK(.delay_ns = TOO_LONG), &out));
+	MUST(tw_scheduler_submit_task(by_hand, TASK(.delay_ns = TW_MAX_DELAY_NS), &out));
 	CALL(tw_scheduler_cancel(scheduler, (tw_scheduler_task_id){0}));
 	CALL(tw_scheduler_run(by_hand, 0));
 	CALL(tw_scheduler_run(scheduler, 1));

@@ -3,15 +3,9 @@
 
 #include "executor/action/internal.h"
 #include "test/support/action_suite.h"
-#include "test/support/child.h"
-#include "test/support/faults.h"
 #include "test/support/misuse_text.h"
 
 TestSuite(action_bad_input, .fini = close_left, .timeout = 30);
-
-static void nothing(void *arg)
-{
-}
 
 Test(action_bad_input, of_a_service_that_is_closed)
 {
@@ -96,27 +90,4 @@ Test(action_bad_input, of_too_little_room_leaves_the_action_as_it_was)
 	expect_eq(works[0].runs, 1);
 	for (int i = 0; i < n; i++)
 		tw_action_destroy(works[i].action);
-}
-
-Test(action_bad_input, out_of_memory)
-{
-	tw_action *action = NULL;
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof(config), .kind = TW_ACTION_KIND_ASAP, .flags = TW_ACTION_FLAG_BY_CALLER};
-	faults_arm(0, true);
-	expect_eq(tw_action_scheduler_create(&scheduler, &config), -ENOMEM);
-	faults_disarm();
-	cr_assert_null(scheduler);
-	scheduler = scheduler_of(&config);
-	faults_arm(0, true);
-	int r = tw_action_create(&action, scheduler, work_run, NULL);
-	faults_disarm();
-	expect_eq(r, -ENOMEM);
-	for (long nth = 0; nth < 2; nth++) {
-		faults_arm(nth, true);
-		r = tw_immediate_submit(scheduler, nothing, NULL, NULL);
-		faults_disarm();
-		expect_eq(r, -ENOMEM);
-	}
-	expect_eq(action_stats(scheduler).armed, 0);
 }

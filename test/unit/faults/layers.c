@@ -135,15 +135,21 @@ static int use_limiter(struct rig *rig)
 {
 	tw_limiter *limiter = NULL;
 	tw_job job = {0};
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 2};
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = 2, .flags = TW_LIMITER_COLLECT};
+	struct tw_limiter_task task = {.size = sizeof task, .fn = a_job};
 	struct tw_limiter_stats stats = {.size = sizeof stats};
 	int r = tw_limiter_create(&limiter, rig->service, &config);
+	uint64_t accepted = 0;
 	cr_assert((r == 0) == (limiter != NULL));
-	for (int i = 0; i < SOME && r == 0; i++) {
+	for (int i = 0; i < SOME && r == 0; i++, accepted += r == 0) {
 		job = (tw_job){0};
-		r = tw_limiter_submit(limiter, a_job, NULL, &job);
+		task.timeout_ns = i % 2 ? SECOND : 0;
+		r = tw_limiter_submit_task(limiter, &task, &job);
 		cr_assert((r == 0) == (job.id != 0));
 	}
+	if (limiter && tw_limiter_stats(limiter, &stats) == 0)
+		expect_eq(stats.added, accepted);
 	r = r ? r : tw_limiter_set_paused(limiter, false);
 	r = r ? r : tw_limiter_stats(limiter, &stats);
 	rig_advance(rig, 20 * MS);

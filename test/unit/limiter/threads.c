@@ -149,56 +149,6 @@ Test(limiter_threads, a_kept_job_whose_result_is_taken_is_gone_at_once)
 	close_pooled();
 }
 
-enum { THREADS = 3, EACH = 3000 };
-
-static atomic_int ran, inside, most;
-
-static int count(void *arg, struct tw_job_run *run)
-{
-	int now = atomic_fetch_add(&inside, 1) + 1, seen = atomic_load(&most);
-	while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {
-	}
-	atomic_fetch_add(&ran, 1);
-	atomic_fetch_sub(&inside, 1);
-	return 0;
-}
-
-static void *submit_many(void *arg)
-{
-	int *failed = arg;
-	for (int i = 0; i < EACH; i++)
-		*failed += tw_limiter_submit(limiter, count, NULL, NULL) != 0;
-	return NULL;
-}
-
-static void submit_from_threads(tw_executor *executor, uint32_t limit)
-{
-	pthread_t threads[THREADS];
-	int failed[THREADS] = {0};
-	atomic_store(&ran, 0);
-	atomic_store(&most, 0);
-	open_pooled((struct tw_service_config){.workers = executor ? 0 : 2, .executor = executor},
-		    limit);
-	for (int i = 0; i < THREADS; i++)
-		expect_eq(pthread_create(&threads[i], NULL, submit_many, &failed[i]), 0);
-	for (int i = 0; i < THREADS; i++) {
-		expect_eq(pthread_join(threads[i], NULL), 0);
-		expect_eq(failed[i], 0);
-	}
-	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-	expect_eq(atomic_load(&ran), THREADS * EACH);
-	expect_le(atomic_load(&most), limit);
-	expect_eq(stats_now().succeeded, THREADS * EACH);
-	close_pooled();
-}
-
-Test(limiter_threads, none_is_lost_or_run_twice_whoever_brings_them)
-{
-	for (uint32_t limit = 1; limit <= 3; limit++)
-		submit_from_threads(NULL, limit);
-	submit_from_threads(tw_executor_inline(), 2);
-}
-
 /* -------------------------------------------------------------------- pause */
 
 enum { ROOM = 1000 };

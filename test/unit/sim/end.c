@@ -1,4 +1,4 @@
-/* Simulations: closing, configs, no memory, forks. */
+/* Simulations: closing, configs, runs without memory, forks. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -187,28 +187,6 @@ Test(sim_end, null_and_zero_have_answers)
 }
 
 /* --------------------------------------------------------------------- memory */
-
-Test(sim_end, no_memory_leaves_nothing_behind)
-{
-	open_sim();
-	expect_eq(tw_sim_destroy(sim), 0); /* what is made once for the thread is there */
-	long before = faults_outstanding();
-	for (long nth = 0;; nth++) {
-		faults_arm(nth, false);
-		int r = tw_sim_create(&sim, NULL);
-		if (!faults_disarm()) {
-			expect_eq(r, 0);
-			break;
-		}
-		if (r == 0) /* it could do without */
-			expect_eq(tw_sim_destroy(sim), 0);
-		else
-			expect_eq(r, -ENOMEM);
-		expect_eq(faults_outstanding(), before);
-	}
-	expect_eq(tw_sim_destroy(sim), 0);
-	expect_eq(faults_outstanding(), before);
-}
 
 Test(sim_end, run_without_memory_goes_on_when_there_is_some)
 {

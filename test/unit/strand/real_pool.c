@@ -123,26 +123,6 @@ static void post(void *arg)
 	sem_post(arg);
 }
 
-Test(strand_real_pool, a_task_may_submit_to_its_strand_for_long_while_others_have_their_turn)
-{
-	tw_service *service = open_service(1);
-	tw_strand *one, *other;
-	sem_t done;
-	sem_init(&done, 0, 0);
-	expect_eq(tw_strand_create(&one, service, NULL), 0);
-	expect_eq(tw_strand_create(&other, service, NULL), 0);
-	for (int i = 0; i < 1000; i++) {
-		expect_eq(tw_strand_submit(one, post, &done), 0);
-		expect_eq(tw_strand_submit(other, post, &done), 0);
-		expect_eq(tw_schedule(service, 0, post, &done, NULL), 0);
-	}
-	await(&done, 3000);
-	expect_eq(tw_strand_destroy(one), 0);
-	expect_eq(tw_strand_destroy(other), 0);
-	close_service(service);
-	sem_destroy(&done);
-}
-
 /* -------------------------------------------------------------------- waiting */
 
 struct gate {
@@ -296,26 +276,6 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	pthread_join(closing, NULL);
 	expect_eq(tw_strand_destroy(pair.strand), 0);
 	close_service(service);
-}
-
-Test(strand_real_pool, destroy_leaves_nothing_that_keeps_the_service_open)
-{
-	for (int round = 0; round < 300; round++) {
-		tw_service *service = open_service(2);
-		tw_strand *strand;
-		sem_t done;
-		sem_init(&done, 0, 0);
-		expect_eq(tw_strand_create(&strand, service, NULL), 0);
-		for (int i = 0; i < 5; i++)
-			expect_eq(
-			    tw_strand_schedule(strand, (uint64_t)(i % 2) * MS, post, &done, NULL),
-			    0);
-		if (round % 2)
-			await(&done, 5);
-		expect_eq(tw_strand_destroy(strand), 0);
-		expect_eq(tw_service_destroy(service), 0);
-		sem_destroy(&done);
-	}
 }
 
 static void block_until(void *arg)

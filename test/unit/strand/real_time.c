@@ -1,4 +1,4 @@
-/* Strands on a running clock: when delayed tasks are due, and what runs on the tick thread. */
+/* Strands on a running clock: the order of delayed tasks, and what runs on the tick thread. */
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -6,43 +6,6 @@
 #include "test/support/shot.h"
 
 TestSuite(strand_real_time, .timeout = 60);
-
-/* Delayed tasks on the running clock: not early, in order of their delays. */
-struct due {
-	tw_service *service;
-	uint64_t at_ns;
-	int early;
-	sem_t *done;
-};
-
-static void check_due(void *arg)
-{
-	struct due *due = arg;
-	due->early = tw_service_now(due->service) < due->at_ns;
-	sem_post(due->done);
-}
-
-Test(strand_real_time, delayed_tasks_are_never_early)
-{
-	tw_service *service = open_service(2);
-	tw_strand *strand;
-	static struct due dues[500];
-	uint64_t seed = 3;
-	sem_t done;
-	sem_init(&done, 0, 0);
-	expect_eq(tw_strand_create(&strand, service, NULL), 0);
-	for (int i = 0; i < 500; i++) {
-		uint64_t delay_ns = random_below(&seed, 100 * MS);
-		dues[i] = (struct due){service, tw_service_now(service) + delay_ns, 0, &done};
-		expect_eq(tw_strand_schedule(strand, delay_ns, check_due, &dues[i], NULL), 0);
-	}
-	await(&done, 500);
-	for (int i = 0; i < 500; i++)
-		expect_eq(dues[i].early, 0);
-	expect_eq(tw_strand_destroy(strand), 0);
-	close_service(service);
-	sem_destroy(&done);
-}
 
 /* ------------------------------------------------------------- on the tick thread */
 
