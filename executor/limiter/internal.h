@@ -53,7 +53,7 @@
  * The node goes back when the job is FINISHED, its timer is in, its result is not kept, and nobody
  * waits for it.
  *
- * Models: test/model/inbox.pml, test/model/retry.pml.
+ * Model: test/model/inbox.pml.
  */
 #ifndef TW_EXECUTOR_LIMITER_H
 #define TW_EXECUTOR_LIMITER_H

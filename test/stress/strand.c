@@ -3,8 +3,7 @@
  *
  * Threads submit tasks with and without delays, series, and timers that name the strands as their
  * executors; they cancel, wait, and close, and tasks do so themselves. In the end of a round each
- * strand is destroyed, by the main thread or by a task of its own, and the service closed. Other
- * strands are destroyed by their only task, while threads wait for that task in calls on them. What
+ * strand is destroyed, by the main thread or by a task of its own, and the service closed. What
  * was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps;
  * what one thread submits to one strand without a delay runs in that order; nothing runs after a
  * close has returned to a task of the strand.
@@ -13,9 +12,7 @@
 
 #include "test/stress/stress.h"
 
-#include "executor/strand/internal.h"
-
-enum { THREADS = 3, STRANDS = 4, EACH = 3000, WAITED = 20 };
+enum { THREADS = 3, STRANDS = 4, EACH = 3000 };
 
 enum kind { NOW, LATER, SERIES, TIMER };
 
@@ -257,62 +254,6 @@ static void call(unsigned number, uint64_t seed)
 	}
 }
 
-/* ---------------------------------------------- destroyed while others wait for it */
-
-struct waited {
-	tw_strand *strand;
-	tw_strand_task_id task;
-	_Atomic int running;
-	bool cancels; /* the second caller; else it closes */
-};
-
-static unsigned calls_on(tw_strand *strand)
-{
-	tw__object_lock(&strand->object);
-	unsigned calls = strand->object.users - 1; /* the creator */
-	tw__object_unlock(&strand->object);
-	return calls;
-}
-
-/* No call may begin beside destroy: both are under way. */
-static void destroy_waited(void *arg)
-{
-	struct waited *w = arg;
-	atomic_store(&w->running, 1);
-	while (calls_on(w->strand) < 2)
-		sched_yield();
-	if (tw_strand_destroy(w->strand))
-		violation("a task cannot destroy its strand", 0);
-}
-
-static void *wait_for(void *arg)
-{
-	struct waited *w = arg;
-	int wanted = w->cancels ? TW_FINISHED : 0;
-	int r = w->cancels ? tw_strand_cancel_wait(w->strand, w->task, TW_FOREVER)
-			   : tw_strand_close(w->strand, TW_FOREVER);
-	if (r != wanted)
-		violation("a wait for a task that destroys its strand", r);
-	return NULL;
-}
-
-static void destroy_while_waited_for(uint64_t *seed)
-{
-	pthread_t thread;
-	struct waited w = {.cancels = random_percent(seed, 50)};
-	if (tw_strand_create(&w.strand, service, NULL) ||
-	    tw_strand_schedule(w.strand, 0, destroy_waited, &w, &w.task))
-		violation("strand", 0);
-	if (random_percent(seed, 50))
-		(void)tw_strand_executor(w.strand);
-	while (!atomic_load(&w.running))
-		sched_yield();
-	pthread_create(&thread, NULL, wait_for, &w);
-	wanted("close of a strand that its task destroys", tw_strand_close(w.strand, TW_FOREVER),
-	       0);
-	pthread_join(thread, NULL);
-}
-
 /* --------------------------------------------------------------------- a round */
 
 static void end_subject(struct subject *s)
@@ -365,8 +306,6 @@ static void round_of(uint64_t *seed)
 				  destroy_own, &subjects[0], NULL),
 	       0);
 	start_threads(THREADS, call, seed);
-	for (int i = 0; i < WAITED; i++)
-		destroy_while_waited_for(seed);
 	join_all_threads();
 	for (int i = 0; i < STRANDS; i++)
 		end_subject(&subjects[i]);
