@@ -9,7 +9,9 @@ A line of the table is a comment (#), or REQUEST => REPLY. The reply has the esc
   N> COMMAND ...    the same by connection N (1 to 4)
   N~ COMMAND ...    the same; the reply, which differs from server to server, is read and ignored
   N<                nothing is sent: one more reply is read from connection N
-  ! BYTES           bytes as they are, on a connection of their own; the reply is all that comes"""
+  ! BYTES           bytes as they are, on a connection of their own; the reply is all that comes
+  ? N...            no reply but COMMAND...: each, sent with so many arguments, has a wrong number of
+                    them; A|B is the subcommand B of A"""
 import re
 import socket
 import sys
@@ -50,6 +52,12 @@ def all_that_comes(port, data):
     return reply
 
 
+def takes(wire, name, counts):
+    """Of the numbers of arguments the first one that the command does not refuse, or None."""
+    refused = b"-ERR wrong number of arguments for '%s' command\r\n" % name.lower()
+    return next((n for n in counts if wire.ask(*name.split(b"|"), *[b"x"] * n) != refused), None)
+
+
 def replay(table, port, records):
     wires, commands, wrong = {}, 0, 0
     for number, line in enumerate(table, 1):
@@ -61,6 +69,16 @@ def replay(table, port, records):
             continue
         if not arrow:
             sys.exit(f"replay: line {number} has no \" => \"")
+        if request[:1] == b"?":
+            commands += 1
+            wires[b"1"] = wires.get(b"1") or Wire(port, 10)
+            for name in wanted.split():
+                if (n := takes(wires[b"1"], name, map(int, request[1:].split()))) is not None:
+                    wrong += 1
+                    print(f"line {number}: {name.decode()} takes {n} arguments")
+            if records:
+                print(line.decode())
+            continue
         named = re.fullmatch(rb"([1-4])([<>~]) ?(.*)", request)
         which, how, command = named.groups() if named else (b"1", b">", request)
         if request[:1] == b"!":
