@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "test/support/rig.h"
-#include "test/support/seeds.h"
 #include "wheel/run/work.h"
 
 TestSuite(sim, .timeout = 60);
