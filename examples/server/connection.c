@@ -13,21 +13,38 @@
 
 #define FLUSH_AT 65536
 
-void connection_init(struct connection *c, struct loop *loop)
+static void on_timeout(void *arg);
+
+bool connection_init(struct connection *c, struct loop *loop)
 {
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = on_timeout,
+			       .when_ns = TW_NEVER,
+			       .flags = TW_TASK_PERSISTENT,
+			       .executor = tw_manual_executor(loop->queue)};
 	*c = (struct connection){.loop = loop, .fd = -1};
-	for (unsigned kind = 0; kind < TIMEOUT_KINDS; kind++)
-		timeout_init(&c->timeouts[kind], &loop->mailbox, c, kind);
+	for (unsigned kind = 0; kind < TIMEOUT_KINDS; kind++) {
+		struct timeout *t = &c->timeouts[kind];
+		t->connection = c;
+		t->kind = kind;
+		task.arg = t;
+		if (tw_schedule_task(loop->server->service, &task, &t->timer) != 0)
+			return false;
+	}
+	return true;
 }
 
 static void clear(struct connection *c, enum timeout_kind kind)
 {
-	timeout_clear(&c->timeouts[kind]);
+	struct timeout *t = &c->timeouts[kind];
+	if (t->is_set)
+		tw_disarm(c->loop->server->service, t->timer);
+	t->is_set = false;
 }
 
 static bool is_set(const struct connection *c, enum timeout_kind kind)
 {
-	return c->timeouts[kind].timer.id != 0;
+	return c->timeouts[kind].is_set;
 }
 
 /* An answer is being made or sent: later requests wait. */
@@ -39,7 +56,9 @@ static bool is_busy(const struct connection *c)
 /* A connection without a timeout is not kept. */
 static void set(struct connection *c, enum timeout_kind kind, uint64_t deadline_ns)
 {
-	if (timeout_set(&c->timeouts[kind], deadline_ns) != 0)
+	struct timeout *t = &c->timeouts[kind];
+	t->is_set = tw_reset_at(c->loop->server->service, t->timer, deadline_ns) == 0;
+	if (!t->is_set)
 		c->closing = true;
 }
 
@@ -290,17 +309,14 @@ static void on_answer_due(struct connection *c)
 	resume(c);
 }
 
-void connection_on_notice(const struct notice *n)
+static void on_timeout(void *arg)
 {
-	struct connection *c = n->timeout->owner;
-	struct loop_figures *figures = &c->loop->figures;
-	if (!timeout_accept(n)) {
-		count_up(&figures->stale);
-		return;
-	}
-	count_up(&figures->timeouts[n->timeout->kind]);
-	if (n->timeout->kind == TIMEOUT_ANSWER)
+	struct timeout *t = arg;
+	struct connection *c = t->connection;
+	t->is_set = false;
+	count_up(&c->loop->figures.timeouts[t->kind]);
+	if (t->kind == TIMEOUT_ANSWER)
 		on_answer_due(c);
 	else
-		cut(c, n->timeout->kind);
+		cut(c, t->kind);
 }

@@ -19,7 +19,7 @@ from time import monotonic
 HEAD, REQUEST, IDLE = 2, 1, 3  # the server's timeouts, in seconds
 LOAD_S, LAST_MOMENT_S = 12, 22
 ROOT = b"GET / HTTP/1.1\r\nHost: demo\r\n\r\n"
-COLUMNS = "connections requests pending scheduled cancelled moved fired wakeups".split()
+COLUMNS = "connections requests pending moved runs wakeups".split()
 
 
 def get(path):
@@ -232,8 +232,8 @@ class Demo:
         rate = re.search(r"Requests/sec: *([\d.]+)", load)
         self.check(bool(rate) and "Socket errors" not in load and "Non-2xx" not in load,
                    f"wrk: {rate[1]} requests/s, without errors" if rate else load)
-        self.check(page["rejected"] == 0 and page["full"] == 0, "no timer and no connection "
-                   f"refused; {page['stale']} timeouts lost the race against a request")
+        self.check(page["rejected"] == 0 and page["full"] == 0,
+                   "no timer and no connection refused")
         self.check(self.server.returncode == 0 and ": balanced" in server, server.strip())
         print("\nAll of it holds." if self.failures == 0 else "\nIT DOES NOT HOLD."
               if self.held_up < 0.5 else "\nThe machine is too busy to tell.")

@@ -1,7 +1,7 @@
 /*
- * A turn: wait, read the clock once, serve the sockets, then the mailbox, then accept.
+ * A turn: wait, read the clock once, serve the sockets, then the timeouts, then accept.
  *
- * - Sockets come before the mailbox, so a request that arrives together with its timeout is served.
+ * - Sockets come before the timeouts, so a request that comes together with its timeout is served.
  * - Accepting comes last. So an event of this turn cannot mistake a new connection for one whose
  *   slot was freed in the same turn.
  */
@@ -18,7 +18,6 @@
 #include "examples/server/loop.h"
 
 #define EVENTS_PER_TURN 256
-#define NOTICES_AT_ONCE 64
 #define ACCEPTS_PER_TURN 64
 #define BACKLOG 4096
 
@@ -51,8 +50,10 @@ static struct connection *take_slot(struct loop *l)
 	if (c != NULL) {
 		l->free = c->next_free;
 	} else if (l->used < l->room) {
-		c = &l->connections[l->used++];
-		connection_init(c, l);
+		c = &l->connections[l->used];
+		if (!connection_init(c, l))
+			return NULL;
+		l->used++;
 	}
 	return c;
 }
@@ -83,32 +84,19 @@ static void accept_some(struct loop *l)
 	}
 }
 
-static void empty_mailbox(struct loop *l)
-{
-	struct notice notices[NOTICES_AT_ONCE];
-	size_t n;
-	mailbox_slept(&l->mailbox);
-	while ((n = mailbox_take(&l->mailbox, notices, NOTICES_AT_ONCE)) > 0)
-		for (size_t i = 0; i < n; i++)
-			connection_on_notice(&notices[i]);
-}
-
 static void turn(struct loop *l)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	int n = epoll_wait(l->epoll_fd, events, EVENTS_PER_TURN, -1);
-	bool has_mail = false, has_callers = false;
+	bool has_callers = false;
 	l->now_ns = tw_service_now(l->server->service);
 	for (int i = 0; i < n; i++) {
-		if (events[i].data.ptr == &l->mailbox)
-			has_mail = true;
-		else if (events[i].data.ptr == &l->listen_fd)
+		if (events[i].data.ptr == &l->listen_fd)
 			has_callers = true;
-		else
+		else if (events[i].data.ptr != l->queue)
 			connection_on_event(events[i].data.ptr, events[i].events);
 	}
-	if (has_mail)
-		empty_mailbox(l);
+	tw_manual_pump(l->queue, TW_NO_LIMIT);
 	if (has_callers)
 		accept_some(l);
 }
@@ -137,8 +125,9 @@ bool loop_init(struct loop *l, const struct server *server, int listen_fd, size_
 	l->room = room;
 	l->connections = calloc(room, sizeof(*l->connections));
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return mailbox_init(&l->mailbox, server->service) && l->connections != NULL &&
-	       l->epoll_fd >= 0 && add_to_epoll(l, l->mailbox.event_fd, &l->mailbox) &&
+	return l->connections != NULL && l->epoll_fd >= 0 &&
+	       tw_manual_create(&l->queue, NULL) == 0 &&
+	       add_to_epoll(l, tw_manual_fd(l->queue), l->queue) &&
 	       add_to_epoll(l, listen_fd, &l->listen_fd);
 }
 
@@ -155,13 +144,13 @@ bool loop_start(struct loop *l, unsigned number)
 void loop_stop(struct loop *l)
 {
 	atomic_store_explicit(&l->stop, true, memory_order_release);
-	mailbox_wake(&l->mailbox);
+	shutdown(l->listen_fd, SHUT_RDWR); /* an event of the socket: the loop wakes */
 	pthread_join(l->thread, NULL);
 }
 
 void loop_free(struct loop *l)
 {
-	mailbox_destroy(&l->mailbox);
+	tw_manual_destroy(l->queue);
 	close(l->listen_fd);
 	close(l->epoll_fd);
 	bytes_free(&l->output);

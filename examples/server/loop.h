@@ -14,7 +14,6 @@
 
 #include "examples/server/connection.h"
 #include "examples/server/http.h"
-#include "examples/server/timeout.h"
 
 #define LOOP_INPUT (2 * HTTP_MAX_HEAD)
 
@@ -32,8 +31,7 @@ struct server {
 /* Written by the loop, read by reports. Nothing but counters: report.c adds them up. */
 struct loop_figures {
 	_Atomic uint64_t accepted, closed, requests, malformed;
-	_Atomic uint64_t full;  /* no slot was free */
-	_Atomic uint64_t stale; /* notices that came too late */
+	_Atomic uint64_t full; /* no slot was free */
 	_Atomic uint64_t timeouts[TIMEOUT_KINDS];
 };
 
@@ -49,7 +47,7 @@ struct loop {
 	pthread_t thread;
 	_Atomic bool stop;
 	int epoll_fd, listen_fd;
-	struct mailbox mailbox;
+	tw_manual *queue; /* of timeouts: they run in the loop */
 
 	/*
 	 * The loop's time: read once a turn, when epoll_wait has returned. That is never before
@@ -77,7 +75,7 @@ int loop_listen(uint16_t port);
 bool loop_init(struct loop *l, const struct server *server, int listen_fd, size_t room);
 bool loop_start(struct loop *l, unsigned number);
 void loop_stop(struct loop *l); /* waits for its thread, which closes its connections */
-/* after the service is closed: until then callbacks may post to it */
+/* after the service is destroyed, whose timers use its queue */
 void loop_free(struct loop *l);
 
 /* Pages that report.c makes of figures. */

@@ -10,9 +10,9 @@
 
 bool report(const struct server *server, FILE *out)
 {
-	static const char *const names[] = {
-	    "accepted", "closed",        "requests",         "malformed",     "full",
-	    "stale",    "timeouts_head", "timeouts_request", "timeouts_idle", "answers_slow"};
+	static const char *const names[] = {"accepted",         "closed",        "requests",
+					    "malformed",        "full",          "timeouts_head",
+					    "timeouts_request", "timeouts_idle", "answers_slow"};
 	struct tw_service_stats s = {.size = sizeof(s)};
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
 		uint64_t sum = 0;
@@ -22,11 +22,9 @@ bool report(const struct server *server, FILE *out)
 	}
 	tw_service_stats(server->service, &s);
 	fprintf(out,
-		"scheduled %" PRIu64 "\nfired %" PRIu64 "\ncancelled %" PRIu64 "\ndropped %" PRIu64
-		"\npending %" PRIu64 "\nmoved %" PRIu64 "\nrejected %" PRIu64 "\nwakeups %" PRIu64
-		"\n",
-		s.scheduled, s.fired, s.cancelled, s.dropped, s.pending, s.resets, s.rejected,
-		s.wakeups);
+		"scheduled %" PRIu64 "\nruns %" PRIu64 "\npending %" PRIu64 "\nmoved %" PRIu64
+		"\nrejected %" PRIu64 "\nwakeups %" PRIu64 "\n",
+		s.scheduled, s.runs, s.pending, s.resets, s.rejected, s.wakeups);
 	fprintf(out,
 		"lateness_p50_ns %" PRIu64 "\nlateness_p99_ns %" PRIu64 "\nlateness_max_ns %" PRIu64
 		"\ntimer_bytes %" PRIu64 "\n",

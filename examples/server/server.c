@@ -131,8 +131,8 @@ static bool ledger_balances(tw_service *service)
 }
 
 /*
- * The order matters. First the loops end, and cancel what they have. Then close waits for callbacks
- * that still run. Only then is the loops' memory freed, because callbacks post into it.
+ * The order matters. First the loops end, and disarm what they have. Then the service goes, whose
+ * timers use the loops' queues. Only then the loops' memory is freed.
  */
 static bool stop(struct server *s)
 {
