@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "storm.h"
+#include "test/support/members.h"
 #include "test/support/threads.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -36,16 +37,19 @@ static void allocate(void)
 
 TestSuite(driver_storm, .init = allocate, .fini = close_rig, .timeout = 90);
 
-static void ignore_release(void *arg, enum tw_fate fate)
+static size_t released; /* as cancelled */
+
+static void count_release(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
+	(void)arg;
+	released += fate == TW_FATE_CANCELLED;
 }
 
 static void storm(tw_service *service, uint64_t delay_ns)
 {
 	struct tw_task task = {.size = sizeof(task), .fn = ignore, .when_ns = delay_ns};
 	for (size_t i = 0; i < MANY; i++) {
-		task.release = i % WITH_RELEASE == 0 ? ignore_release : NULL;
+		task.release = i % WITH_RELEASE == 0 ? count_release : NULL;
 		task.when_ns = delay_ns + i * 1000;
 		expect_eq(tw_schedule_task(service, &task, &timers[i]), 0);
 	}
@@ -108,6 +112,36 @@ Test(driver_storm, gives_its_memory_back)
 	expect_le(after, shadow + 6 * MIB);
 	expect_all_gone(timers, MANY);
 	expect_counted();
+	expect_eq(released, MANY / WITH_RELEASE);
+}
+
+/* Members, whose group is cancelled but for every NTH; a second storm takes no more. */
+Test(driver_storm, of_members_gives_its_memory_back)
+{
+	enum { MEMBERS = 200000, NTH = 10000, ROUNDS = 2 };
+	open_touched();
+	int64_t base = held_bytes(rig.service);
+	for (int round = 0; round < ROUNDS; round++) {
+		tw_group group = group_of(&rig), kept = group_of(&rig);
+		struct tw_task task = {.size = sizeof task, .fn = ignore, .release = count_release};
+		for (size_t i = 0; i < MEMBERS; i++) {
+			task.when_ns = HOUR + i * 1000;
+			task.group = i % NTH ? group : kept;
+			expect_eq(tw_schedule_task(rig.service, &task, &timers[i]), 0);
+		}
+		tick(1);
+		/* an extension record, a record, a word each */
+		expect_ge(held_bytes(rig.service) - base, MEMBERS * INT64_C(100));
+		released = 0;
+		expect_eq(tw_group_cancel(rig.service, group), 0);
+		tick(6000);
+		expect_eq(released, MEMBERS - MEMBERS / NTH);
+		expect_le(held_bytes(rig.service) - base, MEMBERS * INT64_C(8) + 8 * MIB);
+		expect_eq(gauges(&rig, kept).members, MEMBERS / NTH);
+		expect_counted();
+		rig_advance(&rig, 2 * HOUR);
+		expect_eq(gauges(&rig, kept).members, 0);
+	}
 }
 
 /* Not within a second: the next storm may come. */
