@@ -1,91 +1,51 @@
 /* tw_group_close_then: the completion is called once, when all members have ended. */
-#include <errno.h>
-
-#include "test/support/ending.h"
-#include "wheel/core/service.h"
+#include "test/support/members.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(group_then, .init = open_rig, .fini = close_rig, .timeout = 60);
 
-Test(group_then, is_called_after_the_releases_of_pending_members)
+static void count(void *calls)
 {
-	enum { COUNT = 1000 }; /* more than one hold of the lock */
-	struct ending ending = ending_of(&rig);
-	static struct probe members[COUNT];
-	add_members(&ending, members, COUNT, HOUR);
-	rig_advance(&rig, MS);
-	expect_eq(end(&ending), 0);
-	for (int i = 0; i < COUNT; i++)
-		expect_released(&members[i], TW_FATE_CANCELLED);
-	expect_eq(ending.calls, 0); /* not inside the call */
-	rig_advance(&rig, MS);
-	expect_complete(&ending);
-	struct probe late = PROBE(&rig, COUNT);
-	expect_eq(schedule_in(&late, ending.group, MS, true), -ESHUTDOWN);
-	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
+	++*(int *)calls;
 }
 
-/* ------------------------------------------------------------ what it may do */
-
-static int answers[5];
-
-static void do_much(struct ending *ending)
+/* Its group's storage is free when the completion has been called, and not before. */
+Test(group_then, keeps_the_storage_of_its_group)
 {
-	tw_service *service = ending->rig->service;
-	answers[0] = tw_group_cancel_wait(service, ending->group, TW_FOREVER);
-	answers[1] = end(ending);
-	answers[2] = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER);
-	answers[3] = tw_group_destroy(service, ending->group);
-	answers[4] = tw_group_create(&ending->group, service);
-}
-
-Test(group_then, may_destroy_its_group_and_make_another)
-{
-	struct ending ending = ending_of(&rig);
-	tw_group first = ending.group;
-	struct probe members[2];
-	add_members(&ending, members, 2, HOUR);
-	ending.act = do_much;
-	expect_eq(end(&ending), 0);
+	int calls = 0;
+	tw_group ending = group_of(&rig), empty = group_of(&rig);
+	struct probe member = PROBE(&rig, 1);
+	expect_eq(schedule_in(&member, ending, HOUR, true), 0);
+	expect_eq(tw_group_close_then(rig.service, ending, count, &calls), 0);
+	expect_eq(tw_group_close_then(rig.service, empty, count, &calls), 0);
+	expect_eq(tw_group_destroy(rig.service, ending), 0);
+	expect_eq(tw_group_destroy(rig.service, empty), 0);
+	tw_group other = group_of(&rig);
+	expect_ne(other.id & 0xffffff, ending.id & 0xffffff);
+	expect_ne(other.id & 0xffffff, empty.id & 0xffffff);
+	expect_eq(calls, 0);
 	rig_advance(&rig, MS);
-	expect_complete(&ending);
-	expect_eq(answers[0], TW_CANCELLED);
-	expect_eq(answers[1], -EALREADY);
-	expect_eq(answers[2], -EDEADLK);
-	expect_eq(answers[3], 0);
-	expect_eq(answers[4], 0);
-	expect_eq(ending.group.id & 0xffffff, first.id & 0xffffff); /* the storage is free again */
-	struct probe next = PROBE(&rig, 7);
-	expect_eq(schedule_in(&next, ending.group, MS, true), 0);
-	rig_advance(&rig, MS);
-	expect_released(&next, TW_FATE_FIRED);
-	expect_eq(ending.calls, 1);
-}
-
-Test(group_then, is_called_though_the_group_is_destroyed_before)
-{
-	struct ending ending = ending_of(&rig), empty = ending_of(&rig);
-	struct probe members[2];
-	add_members(&ending, members, 2, HOUR);
-	expect_eq(end(&ending), 0);
-	expect_eq(end(&empty), 0);
-	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
-	expect_eq(tw_group_destroy(rig.service, empty.group), 0);
-	tw_group other = group_of(&rig); /* not in the place of one whose completion is pending */
-	expect_ne(other.id & 0xffffff, ending.group.id & 0xffffff);
-	expect_ne(other.id & 0xffffff, empty.group.id & 0xffffff);
-	rig_advance(&rig, MS);
-	expect_complete(&ending);
-	expect_complete(&empty);
-	tw_group again[2] = {group_of(&rig), group_of(&rig)};
-	expect_lt(again[0].id & 0xffffff, other.id & 0xffffff);
-	expect_lt(again[1].id & 0xffffff, other.id & 0xffffff);
+	expect_eq(calls, 2);
+	expect_released(&member, TW_FATE_CANCELLED);
+	for (int i = 0; i < 2; i++)
+		expect_lt(group_of(&rig).id & 0xffffff, other.id & 0xffffff);
 }
 
 /* ------------------------------------------------------------ when it is called */
 
 static const struct script scripts[] = {
+    /* more than one hold of the lock; not inside the call */
+    {"after the releases of pending members",
+     {{"group 0; timer 0..59 in=9 plain group=0; timer 60 in=9 group=0; drive 1; then 0; -",
+       "@1 60 cancelled, -"},
+      {"members 0; timer 61 in=1 group=0; stats cancelled; poll; group_destroy 0",
+       "members=0, ESHUTDOWN, cancelled=61, done 0"}}},
+    {"may destroy its group and make another",
+     {{"group 0; timer 0 1 in=9 group=0; then 0 {group_wait 0; then 0; close drop; group_destroy "
+       "0; "
+       "group 0; timer 2 in=1 group=0}; drive 2",
+       "0 cancelled, 1 cancelled, done 0, CANCELLED, EALREADY, EDEADLK, @1 run 2, 2 fired"}}},
     {"not for a group that is not, or is gone",
      {{"then 0; group 0; timer 0 in=1 group=0; group_destroy 0; then 0; drive 9",
        "ENOENT, 0 cancelled, ENOENT"}}},
