@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 static tw_service *service;
-static void (*call_inside)(void);
+static void (*call_inside)(void), (*call_idle)(void);
 
 /* Of the kind that has begun. */
 static tw_group group;
@@ -15,10 +15,16 @@ static tw_action_scheduler *actions;
 static tw_action *action;
 static tw_semaphore *semaphore;
 
-void user_code_open(tw_service *of, void (*inside)(void))
+static void sleep_a_bit(void)
+{
+	usleep(100);
+}
+
+void user_code_open(tw_service *of, void (*inside)(void), void (*idle)(void))
 {
 	service = of;
 	call_inside = inside;
+	call_idle = idle ? idle : sleep_a_bit;
 }
 
 /* ------------------------------------------------------------------ functions */
@@ -91,7 +97,8 @@ static void completion_of_a_group(void)
 
 static void submit_job(struct tw_limiter_task task)
 {
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
 	task.size = sizeof task;
 	task.arg = service;
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
@@ -205,7 +212,7 @@ const struct user_code user_codes[USER_CODES] = {
 
 #define END(object, destroy)                          \
 	while (object && (destroy)(object) == -EBUSY) \
-		usleep(100);                          \
+		call_idle();                          \
 	(object) = NULL
 
 void user_code_end(void)

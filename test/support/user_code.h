@@ -16,8 +16,11 @@ struct user_code {
 enum { USER_CODES = 14 };
 extern const struct user_code user_codes[USER_CODES];
 
-/* Those that follow are of this service, and call `inside`. */
-void user_code_open(tw_service *service, void (*inside)(void));
+/*
+ * Those that follow are of this service, and call `inside`. While an end waits, it calls `idle`, or
+ * sleeps if that is NULL.
+ */
+void user_code_open(tw_service *service, void (*inside)(void), void (*idle)(void));
 
 /* Ends what one of them has made, when its function has returned, perhaps a moment ago. */
 void user_code_end(void);

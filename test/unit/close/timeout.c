@@ -13,52 +13,8 @@ static sem_t entered, go_on;
 
 static void stand_still(struct probe *probe)
 {
-	if (probe->other) /* asks for more before, which close must see to */
-		probe->answer = tw_reset(probe->rig->service, tw_self(), MS);
 	sem_post(&entered);
 	await(&go_on, 1);
-}
-
-static void *run_next(void *arg)
-{
-	(void)arg;
-	queue_executor_run_next(&queue);
-	return NULL;
-}
-
-/* One runs, one waits in the executor, one in the wheel: only the first goes on. */
-Test(close_timeout, leaves_a_running_callback_behind_and_nothing_else)
-{
-	sem_init(&entered, 0, 0);
-	sem_init(&go_on, 0, 0);
-	reopen_on_queue();
-	struct probe running = PROBE(&rig, 1), handed = PROBE(&rig, 2), waiting = PROBE(&rig, 3);
-	running.act = stand_still;
-	running.other = &running;
-	probe_schedule_released(&running, MS);
-	probe_schedule_released(&handed, MS);
-	probe_schedule_released(&waiting, SECOND);
-	rig_advance(&rig, MS);
-	pthread_t runner;
-	expect_eq(pthread_create(&runner, NULL, run_next, NULL), 0);
-	await(&entered, 1);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_released(&handed, TW_FATE_DROPPED);
-	expect_released(&waiting, TW_FATE_DROPPED);
-	expect_eq(running.releases, 0);
-	expect_eq(tw_schedule(rig.service, 0, probe_run, &running, NULL), -ESHUTDOWN);
-	expect_eq(tw_cancel(rig.service, handed.timer), TW_GONE);
-	expect_eq(tw_cancel_wait(rig.service, running.timer, MS), TW_RUNNING);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_eq(queue_executor_run_next(&queue), 0); /* a ticket for nothing */
-	sem_post(&go_on);
-	pthread_join(runner, NULL);
-	expect_eq(running.answer, 0);
-	expect_eq(running.runs, 1);
-	expect_eq(handed.runs, 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(running.releases, 1);
-	expect_eq(running.runs, 1);
 }
 
 /* The runs that it leaves are waited for by those who ask. */

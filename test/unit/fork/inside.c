@@ -43,36 +43,6 @@ static pid_t await_child(void)
 	return atomic_exchange(&forked_child, 0);
 }
 
-static const struct tw_service_config with_tick_thread = {.size = sizeof(struct tw_service_config)};
-
-/* A callback that forks, and others behind it in the same tick, which the child must not run. */
-static void fork_in_threads(bool pool, bool in_release)
-{
-	struct tw_service_config cfg = with_tick_thread;
-	cfg.executor = pool ? NULL : tw_executor_inline();
-	cfg.workers = pool ? 2 : 0;
-	reopen_rig(&cfg);
-	struct probe probe = PROBE(&rig, 1), behind[50];
-	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_exit;
-	probe_schedule_released(&probe, MS);
-	for (int i = 0; i < 50; i++) {
-		behind[i] = PROBE(&rig, 2);
-		probe_schedule(&behind[i], MS);
-	}
-	rig_advance(&rig, MS);
-	expect_child_well(await_child());
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(rig.ran, 51);
-	expect_released(&probe, TW_FATE_FIRED);
-}
-
-Test(fork_inside, from_a_callback_or_a_release_on_the_services_threads)
-{
-	fork_in_threads(true, false);
-	fork_in_threads(false, false);
-	fork_in_threads(true, true);
-}
-
 static void fork_inside_of(int (*call)(struct probe *), bool in_release)
 {
 	reopen_rig(NULL);

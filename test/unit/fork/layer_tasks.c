@@ -31,11 +31,12 @@ static void fork_here(void)
 	child = forked;
 }
 
-Test(fork_layer_tasks, of_each_kind)
+static void fork_in_each(tw_executor *executor)
 {
-	service = open_service(2);
-	user_code_open(service, fork_here);
-	for (int i = 0; i < 5 * USER_CODES; i++) {
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = executor};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	user_code_open(service, fork_here, NULL);
+	for (int i = 0; i < 3 * USER_CODES; i++) {
 		child = 0;
 		runs = 0;
 		user_codes[i % USER_CODES].begin();
@@ -46,4 +47,10 @@ Test(fork_layer_tasks, of_each_kind)
 		expect_eq(runs, 1);
 	}
 	close_service(service);
+}
+
+Test(fork_layer_tasks, in_a_pool_and_on_the_tick_thread)
+{
+	fork_in_each(NULL);
+	fork_in_each(tw_executor_inline());
 }

@@ -75,42 +75,6 @@ Test(group_end, groups_can_be_made_and_destroyed_without_end)
 	}
 }
 
-/* ------------------------------------------------------------ executors */
-
-/* Members run on their own executors. Their releases are called by the thread that cancels. */
-Test(group_end, members_of_other_executors_are_released_by_the_canceling_thread)
-{
-	struct queue_executor own, other;
-	queue_executor_open(&own);
-	queue_executor_open(&other);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &own.base;
-	reopen_rig(&cfg);
-	tw_group group = group_of(&rig);
-	struct probe runs = PROBE(&rig, 1), met = PROBE(&rig, 2), later = PROBE(&rig, 3);
-	struct probe *members[] = {&runs, &met, &later};
-	for (uint64_t i = 0; i < 3; i++) {
-		struct tw_task task = probe_task(members[i]);
-		task.when_ns = (1 + i) * 10 * MS;
-		task.executor = &other.base;
-		task.group = group;
-		probe_schedule_task(members[i], &task);
-	}
-	rig_advance(&rig, 10 * MS);
-	expect_eq(queue_executor_run_all(&own), 0);
-	expect_eq(queue_executor_run_all(&other), 1);
-	expect_released(&runs, TW_FATE_FIRED);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_released(&met, TW_FATE_CANCELLED);
-	expect_released(&later, TW_FATE_CANCELLED);
-	expect_eq(queue_executor_run_all(&other), 0); /* handed over before */
-	rig_advance(&rig, SECOND);
-	expect_eq(queue_executor_waiting(&other) + queue_executor_waiting(&own), 0);
-	queue_executor_close(&own);
-	queue_executor_close(&other);
-}
-
 /* ------------------------------------------------- releases that end other members */
 
 static int nested, deepest, left_to_run;

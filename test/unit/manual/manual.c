@@ -2,7 +2,6 @@
 #include "tickwheel/manual.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "test/support/faults.h"
@@ -179,24 +178,6 @@ Test(manual_executor, one_thread_closes_and_pumps_as_the_header_says)
 	expect_released(&later, TW_FATE_DROPPED);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
 	expect_eq(rig.ran, 0);
-}
-
-/* test/unit/misuse has each call with a bad argument. */
-Test(manual_executor, config_may_be_of_another_version)
-{
-	tw_manual *none = NULL;
-	struct {
-		struct tw_manual_config known;
-		uint64_t more;
-	} newer = {.known = {.size = sizeof newer}, .more = 1};
-	expect_eq(tw_manual_create(&none, &newer.known), -E2BIG);
-	cr_assert_null(none);
-	cr_assert_null(tw_manual_executor(NULL));
-	expect_eq(tw_manual_destroy(NULL), 0);
-	struct tw_manual_config older = {.size = offsetof(struct tw_manual_config, notify),
-					 .notify = tell};
-	expect_eq(tw_manual_create(&none, &older), 0);
-	expect_eq(tw_manual_destroy(none), 0);
 }
 
 Test(manual_executor, no_memory_leaves_nothing_behind)

@@ -2,30 +2,11 @@
  * How many workers a pool keeps and may have: defaults, and what an executor can hold. misuse/ has
  * what a config may not say.
  */
-#include <errno.h>
 
 #include "pools.h"
 #include "test/support/rig.h"
 
 TestSuite(pool_sizes, .timeout = 30);
-
-Test(pool_sizes, a_config_may_be_of_another_version)
-{
-	struct {
-		struct tw_pool_config known;
-		char tail[16];
-	} longer = {.known = {.size = sizeof longer, .workers = 1, .queue = 16}};
-	struct tw_pool_config shorter = {.size = 8}, none = {.workers = 1};
-	tw_pool *pool = NULL;
-	expect_eq(tw_pool_create(&pool, &none), -EINVAL);
-	expect_eq(tw_pool_create(&pool, &shorter), -EINVAL);
-	longer.tail[3] = 1;
-	expect_eq(tw_pool_create(&pool, &longer.known), -E2BIG);
-	cr_assert_null(pool);
-	longer.tail[3] = 0;
-	expect_eq(tw_pool_create(&pool, &longer.known), 0);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
 
 static void expect_sizes(uint32_t workers, uint32_t max_workers, uint32_t permanent, uint32_t most)
 {

@@ -8,8 +8,7 @@
 
 #include "test/support/eager_executor.h"
 #include "test/support/queue_executor.h"
-#include "test/support/rig.h"
-#include "tickwheel.h"
+#include "test/support/user_code.h"
 
 TestSuite(runs_every, .timeout = 120);
 
@@ -314,6 +313,43 @@ static void carries_a_semaphore(struct subject *s)
 Test(runs_every, calls_the_functions_of_a_semaphore)
 {
 	for_each(carries_a_semaphore);
+}
+
+static struct subject *pumped;
+
+static void pump_subject(void)
+{
+	rig_advance(&pumped->rig, MS);
+	pump(pumped);
+}
+
+static void count_call(void)
+{
+	atomic_fetch_add(&ran, 1);
+}
+
+static void carries_user_code(struct subject *s)
+{
+	if (!s->own)
+		return;
+	pumped = s;
+	user_code_open(s->rig.service, count_call, pump_subject);
+	for (int i = 0; i < USER_CODES; i++) {
+		atomic_store(&ran, 0);
+		user_codes[i].begin();
+		if (s->kind->base != POOL)
+			expect_eq(atomic_load(&ran), 0);
+		await(s, &ran, 1);
+		for (int turns = 0; turns < 3; turns++)
+			pump_subject();
+		user_code_end();
+		expect_eq(atomic_load(&ran), 1);
+	}
+}
+
+Test(runs_every, calls_user_code_of_each_kind_and_none_inside_submit)
+{
+	for_each(carries_user_code);
 }
 
 /* --------------------------------------------------------------------------- ends */

@@ -20,7 +20,7 @@ static void call(void)
 
 Test(runs_inside_works, the_clock_cannot_be_advanced_and_validate_is_busy)
 {
-	user_code_open(rig.service, call);
+	user_code_open(rig.service, call, NULL);
 	for (int i = 0; i < USER_CODES; i++) {
 		calls = 0;
 		user_codes[i].begin();
@@ -36,7 +36,7 @@ Test(runs_inside_works, the_clock_of_another_service_can_be_advanced)
 {
 	struct rig other;
 	rig_open(&other, NULL);
-	user_code_open(other.service, call);
+	user_code_open(other.service, call, NULL);
 	for (int i = 0; i < USER_CODES; i++) {
 		calls = 0;
 		user_codes[i].begin();

@@ -2,8 +2,6 @@
 #include "wheel/run/work.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
 
 #include "executor/pool/layer.h"
 #include "test/support/eager_executor.h"
@@ -48,19 +46,6 @@ static void advance(void)
 	tw_service_advance(service, TW_NO_LIMIT);
 }
 
-Test(runs_work, runs_once_as_a_ticket_of_its_executor)
-{
-	open_with(NULL);
-	for (unsigned n = 1; n <= 2; n++) {
-		tw__work_submit(&work);
-		expect_eq(queue_executor_waiting(&queue), 1);
-		expect_eq(runs, n - 1);
-		expect_eq(queue_executor_run_all(&queue), 1);
-		expect_eq(runs, n);
-	}
-	close_all();
-}
-
 Test(runs_work, refused_or_given_back_is_offered_again_each_tick_until_it_is_taken)
 {
 	open_with(NULL);
@@ -78,22 +63,6 @@ Test(runs_work, refused_or_given_back_is_offered_again_each_tick_until_it_is_tak
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(runs, 1);
 	close_all();
-}
-
-/* On the driver, and on an executor that runs tickets inside submit. */
-Test(runs_work, runs_in_the_next_turn_not_in_submit)
-{
-	tw_executor *const executors[] = {tw_executor_inline(), &eager_executor};
-	for (int i = 0; i < 2; i++) {
-		runs = 0;
-		open_with(executors[i]);
-		tw__work_submit(&work);
-		expect_eq(runs, 0);
-		advance();
-		expect_eq(runs, 1);
-		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
-		close_all();
-	}
 }
 
 enum { LINKS = 100000 };
@@ -252,39 +221,4 @@ Test(runs_work, base_keeps_a_shared_pool_open)
 	expect_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), -ESHUTDOWN);
 	expect_eq(tw_pool_destroy(pool), 0);
 	close_all();
-}
-
-static _Atomic unsigned runs_elsewhere;
-
-static void count_elsewhere(struct tw__work *w)
-{
-	if (tw_add_seq_cst(&runs_elsewhere, 1) + 1 < 1000)
-		tw__work_submit(w);
-	else
-		tw__futex_wake((_Atomic uint32_t *)&runs_elsewhere, 1);
-}
-
-/* On a service's own pool and tick thread: each run submits the next. */
-static void chain_of_runs(tw_executor *executor)
-{
-	tw_service *own;
-	struct tw__base base;
-	struct tw_service_config config = {.size = sizeof config, .executor = executor};
-	runs_elsewhere = 0;
-	expect_eq(tw_service_create(&own, &config), 0);
-	expect_eq(tw__base_hold(&base, own, NULL), 0);
-	tw__work_init(&work, own, base.executor, count_elsewhere);
-	tw__work_submit(&work);
-	unsigned seen;
-	while ((seen = tw_load_acquire(&runs_elsewhere)) < 1000)
-		tw__futex_wait((_Atomic uint32_t *)&runs_elsewhere, seen,
-			       tw_clock_now(tw_clock_monotonic()) + TW_MILLISECOND);
-	tw__base_leave(&base, TW__BASE_OVER);
-	expect_eq(tw_service_destroy(own), 0);
-}
-
-Test(runs_work_real, chain_on_the_services_own_pool_and_on_the_tick_thread)
-{
-	chain_of_runs(NULL);
-	chain_of_runs(tw_executor_inline());
 }

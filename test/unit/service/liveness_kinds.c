@@ -4,7 +4,6 @@
  * pool's worker; the test's thread moves the clock and drives the service, so nothing depends on
  * real time.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -101,7 +100,7 @@ static void expect_seen(tw_fn *fn, const char *name)
 
 Test(service_liveness_kinds, are_seen_while_they_run)
 {
-	user_code_open(rig.service, block);
+	user_code_open(rig.service, block, NULL);
 	for (int i = 0; i < USER_CODES; i++) {
 		user_codes[i].begin();
 		rig_advance(&rig, 2 * MS);
