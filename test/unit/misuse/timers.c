@@ -177,31 +177,76 @@ Test(misuse_timers, configs_that_the_system_refuses)
 					     .sched_priority = 1000)));
 }
 
-#define TASK_ROW(error, member, ...)                \
-	ROW(error, "tw_schedule_task: " member BAD, \
-	    tw_schedule_task(manual, STRUCT(tw_task, __VA_ARGS__), &timer))
+#define UNTOUCHED UINT64_C(0x1234567890)
+static tw_timer out = {UNTOUCHED};
+
+/*
+ * Nothing has changed. Of what is out of range the service knows: it is counted, and the handle is
+ * zeroed.
+ */
+static void expect_refused(const struct tw_service_stats *before, int error)
+{
+	bool is_counted = error == -ERANGE;
+	struct tw_service_stats after = stats_of(manual);
+	expect_same_state(before, &after);
+	expect_eq(after.rejected, before->rejected + is_counted);
+	expect_eq(out.id, is_counted ? 0 : UNTOUCHED);
+	out.id = UNTOUCHED;
+}
+
+#define REFUSED_ROW(error, text, call)                             \
+	do {                                                       \
+		struct tw_service_stats before = stats_of(manual); \
+		ROW(error, text, call);                            \
+		expect_refused(&before, error);                    \
+	} while (0)
+#define TASK_ROW(error, member, ...)                        \
+	REFUSED_ROW(error, "tw_schedule_task: " member BAD, \
+		    tw_schedule_task(manual, STRUCT(tw_task, __VA_ARGS__), &out))
 #define OF(...) .fn = misuse_fn, __VA_ARGS__
+#define AT(...) OF(.flags = TW_TASK_AT, __VA_ARGS__)
+
+static int never_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	return -EAGAIN;
+}
 
 Test(misuse_timers, tasks)
 {
-	tw_timer timer;
+	static const struct tw_executor_ops no_submit = {.size = sizeof no_submit},
+					    small = {.size = sizeof small - 1,
+						     .submit = never_submit};
+	static tw_executor without = {&no_submit}, older = {&small};
 	struct tw_period period = {.size = sizeof period, .period_ns = 1, .count = 1};
 	struct tw_period first = {.size = sizeof first, .period_ns = 1, .first_ns = 1};
 	int context;
 	TASK_ROW(-EINVAL, "tw_task.fn", .arg = NULL);
-	TASK_ROW(-EINVAL, "tw_task.flags", OF(.flags = 128));
+	TASK_ROW(-EINVAL, "tw_task.flags", OF(.flags = TW_TASK_PERSISTENT << 1));
+	TASK_ROW(-EINVAL, "tw_task.flags", OF(.flags = UINT32_MAX));
 	TASK_ROW(-EINVAL, "tw_task.reserved", OF(.reserved = 1));
 	TASK_ROW(-EINVAL, "tw_task.period", OF(.flags = TW_TASK_BACKGROUND, .period = &period));
 	TASK_ROW(-EINVAL, "tw_task.period", OF(.flags = TW_TASK_PERSISTENT, .period = &period));
-	TASK_ROW(-EINVAL, "tw_task.period", OF(.flags = TW_TASK_AT, .period = &first));
+	TASK_ROW(-EINVAL, "tw_task.period", AT(.period = &first));
 	TASK_ROW(-EINVAL, "tw_task.when_ns", OF(.when_ns = 1, .period = &period));
 	TASK_ROW(-EINVAL, "tw_task.context", OF(.context = &context));
 	TASK_ROW(-EINVAL, "tw_task.executor", OF(.executor = &unsound));
+	TASK_ROW(-EINVAL, "tw_task.executor", OF(.executor = &without));
+	TASK_ROW(-EINVAL, "tw_task.executor", OF(.executor = &older));
 	TASK_ROW(-ERANGE, "tw_task.when_ns", OF(.when_ns = TOO_LONG));
+	TASK_ROW(-ERANGE, "tw_task.when_ns", OF(.when_ns = UINT64_MAX - TW_SECOND));
+	TASK_ROW(-ERANGE, "tw_task.when_ns", OF(.when_ns = TW_NEVER)); /* not persistent */
+	TASK_ROW(-ERANGE, "tw_task.when_ns",
+		 OF(.when_ns = TW_NEVER - 1, .flags = TW_TASK_PERSISTENT));
+	TASK_ROW(-ERANGE, "tw_task.when_ns", AT(.when_ns = TW_SECOND + TOO_LONG));
+	TASK_ROW(-ERANGE, "tw_task.when_ns", AT(.when_ns = UINT64_MAX));
 	period.period_ns = TOO_LONG;
 	TASK_ROW(-ERANGE, "tw_period.period_ns", OF(.period = &period));
 	first.first_ns = TOO_LONG;
 	TASK_ROW(-ERANGE, "tw_period.first_ns", OF(.period = &first));
+	first.first_ns = UINT64_MAX - TW_SECOND;
+	TASK_ROW(-ERANGE, "tw_period.first_ns", OF(.period = &first));
+	first.mode = (enum tw_period_mode)2;
+	TASK_ROW(-EINVAL, "tw_period.mode", OF(.period = &first));
 }
 
 Test(misuse_timers, persistent_timers)
@@ -213,31 +258,37 @@ Test(misuse_timers, persistent_timers)
 	cr_assert(tw_cancel(manual, timer) == TW_CANCELLED);
 }
 
-#define PERIOD_ROW(member, ...)                        \
-	ROW(-EINVAL, "tw_schedule_every: " member BAD, \
-	    tw_schedule_every(manual, STRUCT(tw_period, __VA_ARGS__), misuse_fn, NULL, &timer))
+#define PERIOD_ROW(error, member, ...)               \
+	REFUSED_ROW(                                 \
+	    error, "tw_schedule_every: " member BAD, \
+	    tw_schedule_every(manual, STRUCT(tw_period, __VA_ARGS__), misuse_fn, NULL, &out))
+#define EVERY(...) .period_ns = 1, __VA_ARGS__
 
 Test(misuse_timers, periods)
 {
-	tw_timer timer;
-	PERIOD_ROW("tw_period.period_ns", .first_ns = 1);
-	PERIOD_ROW("tw_period.mode", .period_ns = 1, .mode = (enum tw_period_mode)2);
-	PERIOD_ROW("tw_period.missed", .period_ns = 1, .missed = (enum tw_missed_policy)3);
-	PERIOD_ROW("tw_period.reserved", .period_ns = 1, .reserved = 1);
+	PERIOD_ROW(-EINVAL, "tw_period.period_ns", .first_ns = 1);
+	PERIOD_ROW(-EINVAL, "tw_period.mode", EVERY(.mode = (enum tw_period_mode)2));
+	PERIOD_ROW(-EINVAL, "tw_period.mode", EVERY(.mode = (enum tw_period_mode) - 1));
+	PERIOD_ROW(-EINVAL, "tw_period.missed", EVERY(.missed = (enum tw_missed_policy)3));
+	PERIOD_ROW(-EINVAL, "tw_period.missed", EVERY(.missed = (enum tw_missed_policy) - 1));
+	PERIOD_ROW(-EINVAL, "tw_period.reserved", EVERY(.reserved = 1));
+	PERIOD_ROW(-ERANGE, "tw_period.first_ns", EVERY(.first_ns = TOO_LONG));
+	PERIOD_ROW(-ERANGE, "tw_period.first_ns", EVERY(.first_ns = UINT64_MAX - TW_SECOND));
+	PERIOD_ROW(-ERANGE, "tw_period.period_ns", .period_ns = TOO_LONG);
 }
 
 Test(misuse_timers, times_beyond_the_range)
 {
-	tw_timer timer, armed;
+	tw_timer armed;
 	expect_eq(tw_schedule(manual, 0, misuse_fn, NULL, &armed), 0);
-	ROW(-ERANGE, "tw_schedule: delay_ns" BAD,
-	    tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &timer));
+	REFUSED_ROW(-ERANGE, "tw_schedule: delay_ns" BAD,
+		    tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &out));
 	ROW(-ERANGE, "tw_reset: delay_ns" BAD, tw_reset(manual, armed, TOO_LONG));
 	ROW(-ERANGE, "tw_reset_earlier: delay_ns" BAD, tw_reset_earlier(manual, armed, TOO_LONG));
 	ROW(-ERANGE, "tw_reset_earlier_at: deadline_ns" BAD,
 	    tw_reset_earlier_at(manual, armed, UINT64_MAX));
-	ROW(-ERANGE, "tw_schedule_at: deadline_ns" BAD,
-	    tw_schedule_at(manual, UINT64_MAX, misuse_fn, NULL, &timer));
+	REFUSED_ROW(-ERANGE, "tw_schedule_at: deadline_ns" BAD,
+		    tw_schedule_at(manual, UINT64_MAX, misuse_fn, NULL, &out));
 	ROW(-ERANGE, "tw_reset_at: deadline_ns" BAD, tw_reset_at(manual, armed, UINT64_MAX));
 }
 
@@ -248,6 +299,9 @@ Test(misuse_timers, drives_and_closes)
 	    "the service has a tick thread: set drive to TW_DRIVE_MANUAL";
 	char text[128];
 	ROW(-EINVAL, "tw_service_advance: budget" BAD, tw_service_advance(manual, 0));
+	ROW(-EINVAL, "tw_service_advance: budget" BAD,
+	    tw_service_advance(manual, (size_t)INT32_MAX + 1));
+	ROW(-EINVAL, "tw_service_advance: budget" BAD, tw_service_advance(manual, SIZE_MAX - 1));
 	snprintf(text, sizeof text, "tw_service_advance: %s", has_thread);
 	ROW(-EINVAL, text, tw_service_advance(threaded, 1));
 	snprintf(text, sizeof text, "tw_service_next_expiry: %s", has_thread);
@@ -259,6 +313,8 @@ Test(misuse_timers, drives_and_closes)
 	    tw_service_fd(manual));
 	ROW(-EINVAL, "tw_service_close: mode" BAD,
 	    tw_service_close(manual, (enum tw_close_mode)3, 0));
+	ROW(-EINVAL, "tw_service_close: mode" BAD,
+	    tw_service_close(manual, (enum tw_close_mode) - 1, 0));
 	expect_eq(tw_schedule(manual, 1, misuse_fn, NULL, NULL), 0);
 	ROW(-EDEADLK,
 	    "tw_service_close: TW_CLOSE_DRAIN would wait for timers on a clock that only the "
