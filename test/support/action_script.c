@@ -49,8 +49,7 @@ static void say_failed(void *arg, tw_action *action, int failure, size_t closed)
 		say("failed %s of %d and closes %zu", error_name(failure), number, closed);
 	else
 		say("failed %s of %d", error_name(failure), number);
-	if (stage.in_failure)
-		play_calls(stage.in_failure);
+	play_calls(stage.in_failure);
 }
 
 static void open_actions(const struct words *given)
@@ -102,8 +101,7 @@ static int run(tw_action *action, void *state)
 	expect_eq(tw_clock_manual_set(stage.rig.clock, rig_now(&stage.rig) + task->stays_ns), 0);
 	if (task->rearms-- > 0)
 		say_answer(tw_action_schedule(action, task, task->every_ns));
-	if (task->in_run)
-		play_calls(task->in_run);
+	play_calls(task->in_run);
 	task->is_inside = false;
 	return task->failure;
 }
@@ -117,8 +115,7 @@ static void release(tw_action *action, void *state, enum tw_fate fate)
 	say("%d released %s", number_of(task), fates[fate]);
 	cr_assert_eq(action, task->action);
 	expect_eq(task->is_inside, false);
-	if (task->in_release)
-		play_calls(task->in_release);
+	play_calls(task->in_release);
 }
 
 static void create(const struct words *words)
@@ -203,8 +200,7 @@ static void run_immediate(void *arg)
 {
 	struct task *task = arg;
 	say("run %d", number_of(task));
-	if (task->in_run)
-		play_calls(task->in_run);
+	play_calls(task->in_run);
 }
 
 /* Their numbers are from 1, in the order of the submits. */
@@ -245,10 +241,7 @@ static void close_strand(const struct words *words)
 	say_answer(tw_strand_close(stage.strand, 0));
 }
 
-#define GAUGE(name)                                                     \
-	{                                                               \
-#name, offsetof(struct tw_action_scheduler_stats, name) \
-	}
+#define GAUGE(name) GAUGE_OF(tw_action_scheduler_stats, name)
 
 static const struct gauge gauges[] = {
     GAUGE(actions), GAUGE(armed),   GAUGE(runs),   GAUGE(failures), GAUGE(closed_by_failure),

@@ -148,8 +148,7 @@ static int run(void *arg, struct tw_job_run *run)
 	home->starts++;
 	limited_pass(home, load->stays_ns);
 	load->stays_ns = 0;
-	if (load->in_run)
-		play_calls(load->in_run);
+	play_calls(load->in_run);
 	if (load->held)
 		return TW_JOB_PENDING;
 	if (load->takes_ns) {
@@ -167,8 +166,7 @@ static void done(void *arg, const struct tw_job_result *result)
 	load->result = *result;
 	say("%d %s", load->number, load_status(result));
 	load->settled_in = current_step();
-	if (load->in_done)
-		play_calls(load->in_done);
+	play_calls(load->in_done);
 }
 
 static void stop(void *arg, tw_job job, enum tw_job_status why)
@@ -177,8 +175,7 @@ static void stop(void *arg, tw_job job, enum tw_job_status why)
 	load->stops++;
 	expect_ge(job.attempt, load->starts); /* of no earlier attempt */
 	say("stop %d %s", load->number, status_words[why]);
-	if (load->in_stop)
-		play_calls(load->in_stop);
+	play_calls(load->in_stop);
 }
 
 static void release(void *arg)
@@ -187,8 +184,7 @@ static void release(void *arg)
 	load->releases++;
 	if (current_step() != load->settled_in)
 		say("release %d", load->number);
-	if (load->in_release)
-		play_calls(load->in_release);
+	play_calls(load->in_release);
 }
 
 struct tw_limiter_task load_task(struct load *load)

@@ -50,10 +50,7 @@ void limiter_say_released(const struct words *words)
 		say("%s", script_loads[n].releases ? "released" : "not released");
 }
 
-#define GAUGE(name)                                            \
-	{                                                      \
-#name, offsetof(struct tw_limiter_stats, name) \
-	}
+#define GAUGE(name) GAUGE_OF(tw_limiter_stats, name)
 
 static const struct gauge stats_gauges[] = {
     GAUGE(max_concurrency),

@@ -20,18 +20,12 @@ static void expect_job(tw_job job, uint64_t id)
 	expect_eq(job.id, script_loads[id - 1].job.id);
 }
 
-static void play_made(const char *calls)
-{
-	if (calls)
-		play_calls(calls);
-}
-
 static void say_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
 	expect_job(job, id);
 	expect_eq(attempt, script_loads[id - 1].starts + 1);
 	say("started %d", (int)id - 1);
-	play_made(script_loads[id - 1].in_started);
+	play_calls(script_loads[id - 1].in_started);
 }
 
 static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
@@ -39,7 +33,7 @@ static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, ui
 	expect_job(job, id);
 	expect_eq(attempt, script_loads[id - 1].starts);
 	say("retried %d after %d", (int)id - 1, (int)(delay_ns / MS));
-	play_made(script_loads[id - 1].in_retried);
+	play_calls(script_loads[id - 1].in_retried);
 }
 
 static void say_settled(void *arg, tw_job job, const struct tw_job_result *result)
@@ -54,7 +48,7 @@ static void say_idle(void *arg)
 	say("idle");
 	const char *calls = in_idle_event;
 	in_idle_event = NULL;
-	play_made(calls);
+	play_calls(calls);
 }
 
 static void open_limiter(const struct words *given)
@@ -102,7 +96,7 @@ static bool ask(void *arg, tw_job job, int error, uint32_t attempt, int64_t *del
 	const struct load *load = arg;
 	expect_eq(load->job.id, job.id);
 	say("asked about %s of %u, %d", error_name(error), attempt, (int)(*delay_ns / (int64_t)MS));
-	play_made(load->in_asked);
+	play_calls(load->in_asked);
 	if (load->chosen_ns != as_given)
 		*delay_ns = load->chosen_ns;
 	return !load->refuses;
@@ -273,7 +267,7 @@ static void close_it(const struct words *words)
 static void listener(void *arg, const struct tw_job_result *results, size_t n)
 {
 	say("listener %d", *(int *)arg);
-	play_made(in_idle);
+	play_calls(in_idle);
 	for (size_t i = 0; i < n; i++) {
 		struct load *load = &script_loads[results[i].id - 1];
 		say("result %d %s", (int)results[i].id - 1, load_status(&results[i]));

@@ -84,8 +84,7 @@ static int turn(struct tw_turn *turn, void *arg)
 	}
 	if (has_units)
 		say("left %d", (int)task->units);
-	if (task->in_turn)
-		play_calls(task->in_turn);
+	play_calls(task->in_turn);
 	return task->units || --task->turns_left > 0 ? TW_TURN_AGAIN : task->error;
 }
 
@@ -104,8 +103,7 @@ static void tell_end(void *arg, enum tw_fate fate, int result)
 		say("%d %s", number_of(task), words[fate]);
 	if (fate != TW_FATE_FIRED)
 		expect_eq(result, results[fate]);
-	if (task->in_done)
-		play_calls(task->in_done);
+	play_calls(task->in_done);
 }
 
 static void submit(const struct words *words)
@@ -190,10 +188,7 @@ static void say_failure(const struct words *words)
 			say("%s of %d", error_name((int)stats.last_failure), i);
 }
 
-#define GAUGE(name)                                              \
-	{                                                        \
-#name, offsetof(struct tw_scheduler_stats, name) \
-	}
+#define GAUGE(name) GAUGE_OF(tw_scheduler_stats, name)
 
 static const struct gauge gauges[] = {
     GAUGE(submitted), GAUGE(completed),     GAUGE(failed),         GAUGE(cancelled),

@@ -242,6 +242,8 @@ static void call_words(char *text)
 
 void play_calls(const char *calls)
 {
+	if (!calls)
+		return;
 	for (char *call = copy_text(calls), *end; *call; call = end) {
 		end = find_outside(call, ';');
 		if (*end)

@@ -89,7 +89,7 @@ void play(const struct stage *stage, const struct verb *more, const struct scrip
 void open_stage(const struct stage *stage, const char *given);
 void close_stage(void);
 
-/* Makes these calls of the script that plays. */
+/* Makes these calls of the script that plays; NULL: none. */
 void play_calls(const char *calls);
 
 /* The context of this number; NULL for 0. */
@@ -115,6 +115,11 @@ struct gauge {
 	const char *name;
 	size_t offset;
 };
+
+#define GAUGE_OF(type, name)                       \
+	{                                          \
+#name, offsetof(struct type, name) \
+	}
 
 /* Says "name=value" for each of the call's words that the table has. */
 void say_gauges(const struct words *words, const struct gauge *gauges, const void *from);

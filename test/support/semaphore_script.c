@@ -45,8 +45,7 @@ static void run(void *arg)
 {
 	struct function *function = arg;
 	say("run %d", (int)(function - stage.functions));
-	if (function->in_run)
-		play_calls(function->in_run);
+	play_calls(function->in_run);
 }
 
 static void acquire(const struct words *words)
@@ -124,10 +123,7 @@ static void destroy(const struct words *words)
 	say("EBUSY");
 }
 
-#define GAUGE(name)                                              \
-	{                                                        \
-#name, offsetof(struct tw_semaphore_stats, name) \
-	}
+#define GAUGE(name) GAUGE_OF(tw_semaphore_stats, name)
 
 static const struct gauge gauges[] = {
     GAUGE(available), GAUGE(capacity), GAUGE(waiters),         GAUGE(debt), GAUGE(held),

@@ -57,8 +57,7 @@ static void run(void *arg)
 	say("run %d", (int)(task - rig.tasks));
 	tw_clock *clock = rig.strand.rig.clock;
 	expect_eq(tw_clock_manual_set(clock, tw_clock_now(clock) + task->stays_ns), 0);
-	if (task->in_run)
-		play_calls(task->in_run);
+	play_calls(task->in_run);
 }
 
 static void release(void *arg, enum tw_fate fate)
@@ -69,8 +68,7 @@ static void release(void *arg, enum tw_fate fate)
 		say("%d cancelled", (int)(task - rig.tasks));
 	else if (fate != TW_FATE_FIRED)
 		say("%d fate %d", (int)(task - rig.tasks), fate);
-	if (task->in_release)
-		play_calls(task->in_release);
+	play_calls(task->in_release);
 }
 
 static struct task *task_of(const struct words *words, int n)
@@ -201,10 +199,7 @@ static void say_where(const struct words *words)
 	say("%s", !current ? "on none" : current == rig.strand.strand ? "on it" : "on another");
 }
 
-#define GAUGE(name)                                           \
-	{                                                     \
-#name, offsetof(struct tw_strand_stats, name) \
-	}
+#define GAUGE(name) GAUGE_OF(tw_strand_stats, name)
 
 static const struct gauge gauges[] = {
     GAUGE(queued),    GAUGE(delayed), GAUGE(running), GAUGE(runs),

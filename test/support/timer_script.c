@@ -75,8 +75,7 @@ static void release(void *arg, enum tw_fate fate)
 	struct timer *timer = arg;
 	timer->releases++;
 	say("%d %s", (int)(timer - all.timers), fates[fate]);
-	if (timer->in_release)
-		play_calls(timer->in_release);
+	play_calls(timer->in_release);
 }
 
 static uint64_t instant_of(const struct words *words)
@@ -248,8 +247,7 @@ static void end_group(void *arg)
 	expect_eq(tw_current(&info), 0);
 	expect_eq(tw_self().id, 0);
 	say("done %d", (int)(ended - all.groups));
-	if (ended->at_end)
-		play_calls(ended->at_end);
+	play_calls(ended->at_end);
 }
 
 static void then(const struct words *words)
@@ -319,10 +317,7 @@ static void validate(const struct words *words)
 	say_answer(tw_service_validate(all.rig.service, NULL, 0));
 }
 
-#define GAUGE(name)                                            \
-	{                                                      \
-#name, offsetof(struct tw_service_stats, name) \
-	}
+#define GAUGE(name) GAUGE_OF(tw_service_stats, name)
 
 static const struct gauge gauges_of_service[] = {
     GAUGE(scheduled),    GAUGE(pending),  GAUGE(disarmed),     GAUGE(fired),    GAUGE(cancelled),
