@@ -115,7 +115,7 @@ Test(driver_storm, gives_its_memory_back)
 	expect_eq(released, MANY / WITH_RELEASE);
 }
 
-/* Members, whose group is cancelled but for every NTH; a second storm takes no more. */
+/* Members, whose group is cancelled, except every NTH; a second storm takes no more. */
 Test(driver_storm, of_members_gives_its_memory_back)
 {
 	enum { MEMBERS = 200000, NTH = 10000, ROUNDS = 2 };

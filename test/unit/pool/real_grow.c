@@ -78,8 +78,8 @@ static void sleep_and_note(uint64_t ns, uint64_t *worst_ns)
 }
 
 /*
- * `blockers` callbacks are due `block_ns` from now, a timer after 100 ms, and a series all the time,
- * which may miss a beat where the callbacks block in its tick. True: all within the bounds.
+ * `blockers` callbacks are due `block_ns` from now, a timer after 100 ms, and a series all the
+ * time, which may miss a beat where the callbacks block in its tick. True: all within the bounds.
  */
 static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 {
