@@ -32,15 +32,17 @@ check-compilers: deps-build+clang ## library, tests and headers build with gcc a
 	$(Q)CC=clang CXX=clang++ test/lint/headers.sh
 
 check-asan: deps-build ## unit tests and short stress under the address, undefined and leak sanitizers
-	$(again) build/asan/plain/run MODE=asan
+	$(again) build/asan/plain/run build/asan/bin/rpc_client MODE=asan
+	$(Q)build/asan/bin/rpc_client 20000
 	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
 	$(again) stress MODE=asan SECONDS=$(SHORT) AT_ONCE=2
 
-run_by_tsan = TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
-	build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
+by_tsan = TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS"
+run_by_tsan = $(by_tsan) build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
 
 check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
-	$(again) build/tsan/plain/run MODE=tsan
+	$(again) build/tsan/plain/run build/tsan/bin/rpc_client MODE=tsan
+	$(Q)$(by_tsan) build/tsan/bin/rpc_client 2000
 	$(Q)$(run_by_tsan) --without test/plain/not_tsan_in_short
 	$(again) tsan SECONDS=$(SHORT) AT_ONCE=2
 
