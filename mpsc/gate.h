@@ -48,7 +48,7 @@
  *       of the queue)
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline BEYOND_RANGE
  *       too soon, a stale or too new base is an estimate that the driver corrects; a claim needs a
- *       cursor no older than its batch, which the batch brings (batch.h, RUN1).
+ *       cursor no older than its batch, which the batch brings (run.h, RUN1).
  */
 #ifndef TW_MPSC_GATE_H
 #define TW_MPSC_GATE_H

@@ -3,7 +3,6 @@
 
 #include "wheel/core/frame.h"
 #include "wheel/timer/schedule.h"
-#include "wheel/timer/timing.h"
 
 void tw__item_options(struct tw__item *item, const char *name, tw_release_fn *release,
 		      void *context, const struct tw_period *period)

@@ -4,7 +4,7 @@
 #include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
-#include "wheel/timer/timing.h"
+#include "wheel/timer/schedule.h"
 
 /* Of a close: then others have the lock, the tick thread among them. */
 enum { DROPPED_IN_A_ROW = 64 };

@@ -6,7 +6,7 @@
 
 #include "executor/limiter/settle.h"
 #include "executor/limiter/lock.h"
-#include "wheel/timer/timing.h"
+#include "wheel/timer/schedule.h"
 
 /* ------------------------------------------------------------------ results */
 

@@ -3,7 +3,6 @@
 #include "executor/strand/run.h"
 #include "mpsc/base/entry.h"
 #include "wheel/timer/schedule.h"
-#include "wheel/timer/schedule_task.h"
 
 #define strand_check(strand) TW__OBJECT_CHECK(strand, "strand")
 

@@ -6,9 +6,7 @@
 #   - no folder of the library has more than 16 source files, no struct more than 25 members
 #   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check
 #     (mpsc/base/entry.h)
-#   - a function that several files share is declared by the header of the file that defines it, or by its folder's
-#     parts.h; a layer's main file, which has its folder's name, declares its functions in internal.h, and the bare
-#     wheel in wheel.h
+#   - a function that several files share is declared by a header of the folder of the file that defines it
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -79,21 +77,9 @@ done >"$work/found"
 
 sed -n 's/\.c$//p' "$work/files" | while read -r file; do
 	nm "$build/$file.o" | awk '$2 == "T" && $3 ~ /^tw__/ { print $3 }' | while read -r name; do
-		grep -qsw "$name" "$file.h" || case $file in
-		wheel/?*/*)
-			grep -qsw "$name" "${file%/*}/parts.h" || echo "$file.c: $name"
-			;;
-		mpsc/*) echo "$file.c: $name" ;;
-		wheel/*) grep -qw "$name" wheel/wheel.h || echo "$file.c: $name" ;;
-		*)
-			folder=${file%/*}
-			grep -qsw "$name" "$folder/parts.h" || {
-				[ "${file##*/}" = "${folder##*/}" ] && grep -qsw "$name" "$folder/internal.h"
-			} || echo "$file.c: $name"
-			;;
-		esac
+		grep -qsw "$name" "${file%/*}"/*.h || echo "$file.c: $name"
 	done
 done >"$work/found"
-[ ! -s "$work/found" ] || fail "functions that the header of their file does not declare"
+[ ! -s "$work/found" ] || fail "functions that no header of their folder declares"
 
 echo "rooms: ok"

@@ -1,5 +1,5 @@
 /*
- * A batch: wheel/run/batch.h, and in batch.c submit, finish, return; how the workers of a pool
+ * A batch: wheel/run/run.h, and in run.c submit, finish, return; how the workers of a pool
  * claim its runs (executor/pool/queue.c, `open`); close's wait.
  *
  * Modelled: one chunk of the wheel, submitted twice, with three entries and then with two. A worker

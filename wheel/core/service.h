@@ -94,7 +94,7 @@ struct tw_service {
 	_Atomic bool named_another; /* a timer has named another executor; never cleared */
 	struct tw_service_config config;
 	struct tw__driver *driver;       /* driver/driver.h */
-	struct tw__submitted *submitted; /* run/batch.h */
+	struct tw__submitted *submitted; /* run/run.h */
 	struct tw__works *works;         /* run/work.h */
 	struct tw__watch watch;
 

@@ -1,15 +1,14 @@
 /*
  * Completion: what a closed group calls when its last member has left. A piece of work (work.h),
- * which goes to the service's executor by way of the driver. The pairs: wheel/group/group.h.
+ * which goes to the service's executor by way of the driver. The pairs: wheel/timer/group.h.
  */
 #include <errno.h>
 
 #include "mpsc/base/misuse.h"
 #include "wheel/core/frame.h"
-#include "wheel/group/group.h"
-#include "wheel/run/completion.h"
+#include "wheel/timer/group.h"
+#include "wheel/run/run.h"
 #include "wheel/run/work.h"
-#include "wheel/timer/member.h"
 
 /* As a callback that is no timer's. */
 static void completion_call(tw_service *service, tw_fn *fn, void *arg)

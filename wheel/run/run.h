@@ -1,11 +1,165 @@
-/* Runs: from a claimed entry to the end of its callback. The pairs: batch.h. */
+/*
+ * Runs, from a claimed entry to what follows on the end of its callback, and the batches that they
+ * come from.
+ *
+ * Batches: chunks of the wheel that were submitted to an executor. Runs are claimed one by one; the
+ * batch returns when the last one has finished. Only those who have a ticket, or a claimed run,
+ * touch it.
+ *
+ * Pairing table
+ *   RUN1  next: store-release (submit) -> load-acquire, add acq_rel (claim): the batch's fields
+ *       and entries. A pool takes all that is left, and claims by a word of its own
+ *       (executor/pool/parts.h).
+ *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it
+ *       returns. (one site: the additions pair with each other)
+ *   RUN3  service.returned: CAS release (return) -> exchange acquire (driver): the chunk is
+ *       nobody else's.
+ *   RUN4  service.batches_out: sub release, the last access to the service -> load acquire (close).
+ *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
+ *       bell before its look at the word (both acquire), then futex on the value: either the waiter
+ *       sees the word moved, or the bell differs.
+ */
 #ifndef TW_WHEEL_RUN_H
 #define TW_WHEEL_RUN_H
 
 #include "mpsc/base/atomics.h"
-#include "wheel/run/run_clock.h"
+#include "tickwheel/executor.h"
 #include "wheel/core/service.h"
-#include "wheel/run/batch.h"
+#include "wheel/wheel.h"
+#include "wheel/core/frame.h"
+
+/* The batches of a service that are out, and what its executors have refused. */
+struct tw__submitted {
+	_Atomic uint64_t refused; /* layers hand over on any thread */
+
+	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
+	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;
+	_Atomic uint32_t batches_out; /* submitted and not yet returned */
+};
+
+enum tw__batch_flags {
+	TW__BATCH_FORCED = 1, /* close runs all: no look at deadlines */
+	TW__BATCH_ENDED = 2   /* nothing of it is to run: its executor is no more */
+};
+
+/* Above the flags: the index of the outbox that the batch came from (outbox.h). */
+enum { TW__BATCH_OUTBOX_SHIFT = 8 };
+
+/* What a chunk's `holder` words hold while it is a batch. */
+enum { HOLDER_SERVICE, HOLDER_NEXT, HOLDER_FINISHED, HOLDER_SUBMITTED_NS, HOLDER_GIVEN_BACK };
+
+static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
+{
+	return (struct tw__chunk *)(void *)batch;
+}
+
+static inline tw_service *tw__batch_service(tw_batch *batch)
+{
+	/* relaxed: a late thread may look while the chunk is submitted anew, with the same */
+	return (tw_service *)(uintptr_t)tw_load_relaxed(
+	    (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[HOLDER_SERVICE]);
+}
+
+static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
+{
+	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
+}
+
+/* Makes a chunk a batch of that outbox. It counts as out until it has returned. */
+tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
+			   uint32_t outbox, uint64_t now_ns);
+
+/* An executor refused a batch, which is an ordinary chunk again. */
+void tw__batch_retract(tw_service *service);
+
+/* Claims the next entry: its index, or -1. */
+int tw__batch_claim(tw_batch *batch);
+
+/* The n-th of the entries that are left to claim becomes the next. Nobody else claims meanwhile. */
+void tw__batch_prefer(tw_batch *batch, unsigned nth);
+
+/* Entries that are left to claim. The caller holds tickets for all of them. */
+static inline unsigned tw__batch_left(tw_batch *batch)
+{
+	return tw__batch_chunk(batch)->count -
+	       (unsigned)tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)); /* RUN1 */
+}
+
+/*
+ * Each entry that is claimed from now on ends its timer as cancelled. The caller has all tickets
+ * that are left. The next submit, or retract, takes the mark off.
+ */
+static inline void tw__batch_end_all(tw_batch *batch)
+{
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
+}
+
+/* n claimed entries are finished with; the batch may be gone afterwards. */
+void tw__batch_finish(tw_batch *batch, unsigned n);
+
+extern tw_executor tw__inline_executor;
+
+/* ------------------------------------------------------ instants of runs */
+
+/*
+ * The instants of runs in a row: each ends where the next begins, and most take less time than a
+ * reading of the clock.
+ *
+ * After a few readings, where the clock runs on the counter register, the register goes on
+ * from the last of them, for SPAN_COUNTS at most (some 100 us, in which the kernel steers its clock
+ * by less than 100 ns). Such instants are for statistics and liveness. Code that decides something
+ * reads the clock: tw__run_clock_exact.
+ */
+
+enum {
+	TW__RUN_CLOCK_READINGS = 3,
+	TW__RUN_CLOCK_SPAN_COUNTS = 1 << 18,
+	TW__RUN_CLOCK_GAP_COUNTS = 3000
+};
+
+/* A thread's, for as long as it runs one thing after the other. All zero: nothing was read yet. */
+struct tw__run_clock {
+	uint64_t now_ns;           /* the last reading; 0: none */
+	uint64_t base_ns;          /* where the register goes on from; 0: not at all */
+	uint64_t base_count, rate; /* rate: as the counter's */
+	unsigned readings;
+	bool estimated; /* now_ns is the register's */
+};
+
+/* Reads the clock, and the register beside it, if nothing came between the two. */
+static inline void tw__run_clock_base(struct tw__run_clock *clock, tw_service *service)
+{
+	uint64_t before = tw__counter_register(), ns = tw__clock_read(service),
+		 count = tw__counter_register();
+	clock->now_ns = ns;
+	clock->estimated = false;
+	clock->rate = tw_load_relaxed(&service->counter.rate);
+	clock->base_ns = clock->rate && count - before < TW__RUN_CLOCK_GAP_COUNTS ? ns : 0;
+	clock->base_count = count;
+	if (tw_unlikely(!clock->rate))
+		(void)tw__counter_now(&service->counter); /* has it measured */
+}
+
+static inline uint64_t tw__run_clock_exact(struct tw__run_clock *clock, const tw_service *service)
+{
+	clock->estimated = false;
+	return clock->now_ns = tw__clock_read(service);
+}
+
+static inline uint64_t tw__run_clock_read(struct tw__run_clock *clock, tw_service *service)
+{
+	uint64_t age = clock->base_ns ? tw__counter_register() - clock->base_count : UINT64_MAX;
+	clock->estimated = age < TW__RUN_CLOCK_SPAN_COUNTS;
+	if (tw_likely(clock->estimated))
+		clock->now_ns = clock->base_ns + (age * clock->rate >> 32);
+	else if (service->counter.usable && ++clock->readings >= TW__RUN_CLOCK_READINGS)
+		tw__run_clock_base(clock, service);
+	else
+		clock->now_ns = tw__clock_read(service);
+	return clock->now_ns;
+}
+
+/* ------------------------------------------------------------------------ runs */
 
 /*
  * The deadline of a near word met in a batch of batch_tick: at most TW__NEAR_TICKS before that, or,
@@ -36,5 +190,31 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
+
+/* ------------------------------------------------------- what follows on a run */
+
+/*
+ * The run of a series begins. It stands for the latest instant that has passed. Those before it are
+ * overruns of this run, except in a burst.
+ */
+void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
+		       uint64_t now_ns);
+
+/*
+ * Decides what follows on a run; word: its control word, a moment ago. True: the timer is armed
+ * again, or disarmed, and no longer this thread's.
+ */
+bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
+		   uint64_t now_ns);
+
+/* Whether this end is that of a series, or of a re-arm, that was cancelled in the run. */
+bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word);
+
+/* ----------------------------------------------------------- completion.c */
+
+/*
+ * For close: calls the completions that are due. Their work still has to come back, in polls.
+ */
+void tw__groups_complete(tw_service *service);
 
 #endif

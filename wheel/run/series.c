@@ -7,11 +7,9 @@
  * passed still get a run. It is applied twice: when a run begins, and when it has returned. Runs of
  * one series never overlap, since the next is armed when one has returned.
  */
-#include "wheel/timer/reset.h"
 #include "wheel/timer/schedule.h"
-#include "wheel/timer/timing.h"
 #include "wheel/core/wake.h"
-#include "wheel/run/series.h"
+#include "wheel/run/run.h"
 
 static void count_missed(struct tw__local *local, struct tw__series *series, uint64_t missed)
 {

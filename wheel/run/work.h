@@ -34,7 +34,6 @@
 
 #include "mpsc/base/atomics.h"
 #include "wheel/core/wake.h"
-#include "wheel/run/batch.h"
 #include "wheel/run/run.h"
 
 _Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, count),

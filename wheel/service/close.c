@@ -41,8 +41,7 @@
 #include "wheel/core/frame.h"
 #include "wheel/core/wake.h"
 #include "wheel/driver/poll.h"
-#include "wheel/run/batch.h"
-#include "wheel/run/completion.h"
+#include "wheel/run/run.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/cancel.h"
 

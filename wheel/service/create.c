@@ -13,10 +13,9 @@
 #include "mpsc/base/random.h"
 #include "mpsc/base/entry.h"
 #include "wheel/driver/poll.h"
-#include "wheel/timer/member.h"
+#include "wheel/timer/group.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/resolve.h"
-#include "wheel/group/group.h"
 #include "mpsc/base/misuse.h"
 
 /* ----------------------------------------------------------------- the lanes */

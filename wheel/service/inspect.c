@@ -9,7 +9,7 @@
 #include "wheel/core/frame.h"
 #include "wheel/driver/driver.h"
 #include "wheel/timer/cancel.h"
-#include "wheel/run/batch.h"
+#include "wheel/run/run.h"
 #include "wheel/service/parts.h"
 #include "wheel/run/work.h"
 

@@ -9,8 +9,8 @@
 #include "mpsc/base/entry.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
-#include "wheel/run/batch.h"
-#include "wheel/timer/member.h"
+#include "wheel/run/run.h"
+#include "wheel/timer/group.h"
 
 /* The timers themselves: every slot in use. */
 static void count_words(tw_service *service, struct tw_service_stats *stats)

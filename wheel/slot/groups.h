@@ -1,4 +1,4 @@
-/* The table of groups, which each member reaches. The rules: wheel/group/group.h. */
+/* The table of groups, which each member reaches. The rules: wheel/timer/group.h. */
 #ifndef TW_WHEEL_GROUPS_H
 #define TW_WHEEL_GROUPS_H
 

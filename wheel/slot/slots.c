@@ -1,12 +1,13 @@
-#include "wheel/slot/slots.h"
-
+/* Slots: the depot, what threads keep of it, and the transition table of word.h for assertions. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "wheel/slot/slots.h"
 #include "mpsc/base/random.h"
 #include "mpsc/base/futex.h"
 #include "wheel/slot/magazine.h"
+#include "wheel/slot/word.h"
 
 /* Slots beyond max_timers that threads' magazines may hold back. */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
@@ -269,4 +270,151 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 				? arrays[i].item_bytes
 				: 0;
 	return tw__depot_held(&slots->depot) * per_held;
+}
+
+/* -------------------------------------------------------------------- magazines */
+
+enum { FEW_SLOTS = 16 };
+
+static void set_limits(struct tw__magazine *magazine)
+{
+	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled),
+		 wake = cancelled | (TW__CANCELS_PER_WAKE - 1);
+	uint32_t count = tw__magazine_count(magazine), room = magazine->capacity - count;
+	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + count;
+	magazine->cancel_limit = cancelled + room < wake ? cancelled + room : wake;
+}
+
+void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	*magazine = (struct tw__magazine){.capacity = TW__MAGAZINE_MIN};
+	set_limits(magazine);
+	tw_add_relaxed(&slots->threads, 1);
+}
+
+static int magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	uint32_t out[TW__MAGAZINE_MAX / 2];
+	int n = tw__slots_take(slots, magazine->capacity / 2, out);
+	for (int i = 0; i < n; i++)
+		tw__magazine_append(magazine, tw__slot_entry(slots, out[i]));
+	if (magazine->capacity < TW__MAGAZINE_MAX)
+		magazine->capacity *= 2;
+	return n;
+}
+
+/* More come before the last one has gone, so that few schedules have to look. */
+int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	int r = tw__magazine_count(magazine) < FEW_SLOTS ? magazine_refill(slots, magazine) : 0;
+	set_limits(magazine);
+	return tw__magazine_count(magazine) ? 0 : r;
+}
+
+/* The oldest n. */
+static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t n)
+{
+	uint32_t out[TW__MAGAZINE_MAX];
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = tw__entry_slot(tw__magazine_peek(magazine, i));
+	tw__magazine_take(magazine, n);
+	tw__slots_put(slots, out, n);
+}
+
+void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (tw__magazine_is_full(magazine) && magazine->capacity < TW__MAGAZINE_MAX)
+		magazine->capacity *= 2;
+	else if (tw__magazine_is_full(magazine))
+		unload(slots, magazine, magazine->capacity / 2);
+	set_limits(magazine);
+}
+
+void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
+			 uint32_t generation)
+{
+	if (generation == TW__LAST_GENERATION) {
+		tw_add_relaxed(&slots->retired, 1);
+		return;
+	}
+	if (!magazine) {
+		tw__slots_put(slots, &slot, 1);
+		return;
+	}
+	tw__magazine_make_room(slots, magazine);
+	tw__magazine_append(magazine, tw__entry_make(slot, generation));
+	set_limits(magazine);
+}
+
+void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (tw__magazine_count(magazine))
+		unload(slots, magazine, tw__magazine_count(magazine));
+	set_limits(magazine);
+}
+
+/* ------------------------------------------------------ the table of word.h */
+
+/*
+ * Each function below is one group of lines of the transition table: `from` and `to` have one
+ * generation.
+ */
+
+/* From armed or disarmed. An entry is promised only to a timer that had the promise. */
+static bool waiting_may_become(uint64_t from, uint64_t to)
+{
+	if (tw__word_armed(to))
+		return (to & (TW__EXT | TW__PERSISTENT)) == (from & (TW__EXT | TW__PERSISTENT)) &&
+		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
+	if (tw__word_disarmed(to) && tw__word_armed(from))
+		return from & TW__PERSISTENT && to == tw__word_disarm(from);
+	if (tw__word_disarmed(to))
+		return to == tw__word_unfiled(from);
+	if (tw__word_state(to) == TW__RUNNING)
+		return tw__word_armed(from) && to == tw__word_run(from);
+	return from & TW__EXT && tw__word_state(to) == TW__RELEASING && !(to & TW__DEADLINE_MASK);
+}
+
+static bool running_may_become(uint64_t from, uint64_t to)
+{
+	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
+	bool goes_on = !(from & (TW__ENDED | TW__BARRED));
+	if (tw__word_armed(to))
+		return goes_on && !((to ^ tw__word_after_run(from)) & TW__KEPT);
+	if (tw__word_disarmed(to))
+		return goes_on && from & TW__HAS_PERSISTENT && to == tw__word_after_run(from);
+	uint64_t may_fall = from & TW__HAS_PERSISTENT ? TW__REARMED : 0;
+	switch (tw__word_state(to)) {
+	case TW__RUNNING:
+		return !(marks & ~marks_then & ~may_fall) &&
+		       !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED | may_fall));
+	case TW__RELEASING:
+		return marks & TW__HAS_EXT && marks_then == (marks & TW__WAITED);
+	default:
+		return false;
+	}
+}
+
+/* The generation moves on: only to a free word, and only from a live one. */
+static bool may_become_free(uint64_t from, uint64_t to)
+{
+	return to == tw__word_next_free(from) && tw__word_state(from) != TW__FREE;
+}
+
+bool tw__word_may_become(uint64_t from, uint64_t to)
+{
+	if (tw__word_generation(from) != tw__word_generation(to))
+		return may_become_free(from, to);
+	if (tw__word_waits(from))
+		return waiting_may_become(from, to);
+	switch (tw__word_state(from)) {
+	case TW__FREE:
+		return tw__word_armed(to) || (tw__word_disarmed(to) && to == tw__word_unfiled(to));
+	case TW__RUNNING:
+		return running_may_become(from, to);
+	case TW__RELEASING:
+		return to == (from | TW__WAITED);
+	default:
+		return false;
+	}
 }

@@ -13,7 +13,7 @@
 
 #include "mpsc/base/probes.h"
 #include "wheel/core/frame.h"
-#include "wheel/timer/member.h"
+#include "wheel/timer/group.h"
 
 /* ------------------------------------------------------------------ the end */
 

@@ -11,7 +11,7 @@
  *
  * Rejected: an entry for each arming. A connection that is armed often would fill its lane.
  */
-#include "wheel/timer/reset.h"
+#include "wheel/timer/schedule.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,6 @@
 #include "mpsc/base/probes.h"
 #include "wheel/core/frame.h"
 #include "wheel/core/wake.h"
-#include "wheel/timer/schedule.h"
 
 /* ------------------------------------------------------------- the short way */
 

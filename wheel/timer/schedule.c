@@ -1,6 +1,6 @@
 /*
  * Scheduling: a slot, a record, a word, an entry in this thread's lane, a look at the gate. Calls
- * the magazine, the lane and the gate; for a task schedule_task.c, for a member member.h.
+ * the magazine, the lane and the gate; for a task schedule_task.c, for a member group.h.
  *
  * There are two ways. The short one knows what is usual. All its checks happen before the first
  * store. If one fails, the slow one handles the call from the start. Usual means:
@@ -29,8 +29,7 @@
 #include "wheel/core/frame.h"
 #include "wheel/core/wake.h"
 #include "wheel/timer/cancel.h"
-#include "wheel/timer/member.h"
-#include "wheel/timer/schedule_task.h"
+#include "wheel/timer/group.h"
 
 /* The longest push: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };

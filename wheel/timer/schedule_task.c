@@ -2,13 +2,12 @@
  * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers,
  * checking them, making their extension records. Calls the slots.
  */
-#include "wheel/timer/schedule_task.h"
+#include "wheel/timer/schedule.h"
 
 #include <errno.h>
 
 #include "mpsc/base/misuse.h"
 #include "wheel/core/frame.h"
-#include "wheel/timer/schedule.h"
 
 /* -------------------------------------------------------------------- check */
 

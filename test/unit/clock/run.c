@@ -1,7 +1,7 @@
 /*
  * The instants of runs in a row: close to the clock's, and the clock's own where it moves by hand.
  */
-#include "wheel/run/run_clock.h"
+#include "wheel/run/run.h"
 #include "test/support/rig_suite.h"
 
 TestSuite(clock_run, .init = open_rig, .fini = close_rig, .timeout = 60);

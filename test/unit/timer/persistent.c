@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "wheel/core/service.h"
-#include "wheel/timer/reset.h"
+#include "wheel/timer/schedule.h"
 #include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
