@@ -41,6 +41,7 @@
 
 #include <stdalign.h>
 
+#include "mpsc/base/clock.h"
 #include "mpsc/lane.h"
 #include "tickwheel/task.h"
 
@@ -67,7 +68,8 @@ struct tw__queue {
 struct tw__thread {
 	uint64_t queue_id; /* the queue it used last, or TW__NO_QUEUE */
 	struct tw__lane *lane;
-	void *context; /* wheel/core/frame.h */
+	void *context;              /* wheel/core/frame.h */
+	struct tw__counter counter; /* its reading of the monotonic clock */
 };
 
 extern _Thread_local struct tw__thread tw__thread;

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mpsc/base/misuse.h"
@@ -144,13 +145,15 @@ unsigned tw__quota_cpus(const char *root)
 {
 	TW__UNCANCELLED;
 	char line[PATH_MAX], path[PATH_MAX];
-	long long quota, period;
 	read_line(root, "/proc/self/cgroup", line); /* "0::/group" */
 	if (strncmp(line, "0::/", 4) != 0 ||
 	    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", line + 3) >= (int)sizeof path)
 		return 0;
 	read_line(root, path, line); /* "quota period", or "max period" */
-	if (sscanf(line, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
+	char *end;
+	/* 0: no number */
+	long long quota = strtoll(line, &end, 10), period = strtoll(end, NULL, 10);
+	if (quota <= 0 || period <= 0)
 		return 0;
 	long long cpus = quota / period + (quota % period != 0);
 	return cpus < UINT_MAX ? (unsigned)cpus : 0;

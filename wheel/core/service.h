@@ -32,8 +32,9 @@ struct tw__time {
 	/* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
 	uint64_t round_up_ns;
 	uint32_t tick_shift;
-	bool steps;     /* the clock may step back: readings are clamped */
-	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
+	bool steps;      /* the clock may step back: readings are clamped */
+	bool by_counter; /* the clock may be read by the register (mpsc/base/clock.h) */
+	bool published;  /* may tell its time to producers: a tick thread on a clock that runs */
 };
 
 typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
@@ -79,8 +80,7 @@ struct tw__kept {
 };
 
 struct tw_service {
-	struct tw__gate gate;       /* the line that every push reads */
-	struct tw__counter counter; /* for resets, if the clock is the monotonic one */
+	struct tw__gate gate; /* the line that every push reads */
 
 	/* Constant after creation, except for atomic members. */
 	alignas(TW__CACHE_LINE) struct tw__queue queue;
@@ -224,10 +224,10 @@ static inline uint64_t tw__clock_read(const tw_service *service)
 }
 
 /* The same or a little later, and cheaper: for resets, which nothing corrects afterwards. */
-static inline uint64_t tw__clock_read_fast(tw_service *service)
+static inline uint64_t tw__clock_read_fast(const tw_service *service)
 {
-	if (tw_likely(service->counter.usable))
-		return tw__counter_now(&service->counter);
+	if (tw_likely(service->time.by_counter))
+		return tw__counter_now(&tw__thread.counter);
 	return tw__clock_read(service);
 }
 

@@ -209,8 +209,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
 	    tw_clock_now(cfg->clock);
 	service->time.round_up_ns = cfg->tick_ns - 1 - service->time.start_ns;
-	tw__counter_init(&service->counter);
-	service->counter.usable &= cfg->clock == tw_clock_monotonic();
+	service->time.by_counter = cfg->clock == tw_clock_monotonic() && tw__counter_is_the_clock();
 }
 
 /* A service and what the rooms above wheel/core add to it. */

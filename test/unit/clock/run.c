@@ -18,19 +18,15 @@ Test(clock_run, is_the_clock_to_within_two_microseconds)
 	struct tw__run_clock clock = {0};
 	cfg.clock = tw_clock_monotonic();
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	uint64_t from_register = 0;
 	for (int i = 0; i < READINGS; i++) {
-		uint64_t before_ns = tw_clock_now(cfg.clock), base_ns = clock.base_ns;
+		uint64_t before_ns = tw_clock_now(cfg.clock);
 		uint64_t at_ns = i % 1000 ? tw__run_clock_read(&clock, service)
 					  : tw__run_clock_exact(&clock, service);
 		uint64_t after_ns = tw_clock_now(cfg.clock);
 		expect_ge(at_ns + APART_NS, before_ns);
 		expect_le(at_ns, after_ns + APART_NS);
 		expect_eq(clock.now_ns, at_ns);
-		from_register += base_ns && base_ns == clock.base_ns;
 	}
-	if (service->counter.usable)
-		expect_gt(from_register, READINGS / 2);
 	expect_eq(tw_service_destroy(service), 0);
 }
 
