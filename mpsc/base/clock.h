@@ -41,6 +41,18 @@ static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
+/* The time from one instant to another; 0 if that is not later. */
+static inline uint64_t tw__span(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+/* The instant that comes so long after another; UINT64_MAX: never. */
+static inline uint64_t tw__after(uint64_t instant_ns, uint64_t span_ns)
+{
+	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
+}
+
 /*
  * The instant in timeout_ns on CLOCK_MONOTONIC: a deadline for tw__futex_wait. 0 has passed;
  * TW_FOREVER: none. Reads the clock for neither.
@@ -49,7 +61,7 @@ static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
 {
 	bool ends = timeout_ns && timeout_ns != UINT64_MAX;
 	uint64_t now_ns = ends ? tw_clock_now(tw_clock_monotonic()) : 0;
-	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+	return tw__after(now_ns, timeout_ns);
 }
 
 /* The clock of services that name none. In a forked child never one that its parent moves. */

@@ -50,7 +50,7 @@ int tw_current(struct tw_run_info *out)
 	struct tw_run_info info = {.timer = tw_self()};
 	if (run) {
 		info.overruns = run->overruns;
-		info.late_ns = run->begun_ns > run->due_ns ? run->begun_ns - run->due_ns : 0;
+		info.late_ns = tw__span(run->due_ns, run->begun_ns);
 		info.closing = run->closing;
 	}
 	tw__struct_write(out, &info, sizeof info);

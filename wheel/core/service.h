@@ -100,7 +100,7 @@ struct tw_service {
 
 	/* The thread that holds it is the driver. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
-	tw_service *next_on_clock; /* of those on one manual clock; its lock */
+	_Atomic(tw_service *) next_on_clock; /* of those on one manual clock */
 
 	/* Any thread's. */
 	/* moves on when a run finishes that someone waits for */

@@ -1,4 +1,11 @@
-/* Clocks that a program moves by hand. An advance drives the services on the clock. */
+/*
+ * Clocks that a program moves by hand. An advance drives the services on the clock. Meanwhile the
+ * list of them may grow, and none of them is destroyed.
+ *
+ * Pairing table
+ *   CLOCK1  services, next_on_clock: store-release (join) -> load-acquire (advance): a service is
+ *       complete before it is found.
+ */
 #include <stdlib.h>
 
 #include "mpsc/base/process.h"
@@ -12,8 +19,9 @@ struct manual {
 	tw_clock clock;
 	_Atomic uint64_t now_ns; /* by advances, one at a time, and by set */
 	pthread_mutex_t advancing;
-	pthread_mutex_t lock;     /* the list */
-	tw_service *services;     /* those with a tick thread last: others may bring them work */
+	pthread_mutex_t lock; /* changes of the list */
+	/* those with a tick thread last: others may bring them work */
+	_Atomic(tw_service *) services;
 	struct tw__origin origin; /* a forked child has neither its locks nor its services */
 };
 
@@ -27,11 +35,11 @@ static void manual_join(tw_clock *clock, void *what)
 	tw_service *service = what;
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
-	tw_service **at = &manual->services;
-	while (service->threaded && *at)
-		at = &(*at)->next_on_clock;
-	service->next_on_clock = *at;
-	*at = service;
+	_Atomic(tw_service *) *at = &manual->services;
+	while (service->threaded && tw_load_relaxed(at))
+		at = &tw_load_relaxed(at)->next_on_clock;
+	tw_store_relaxed(&service->next_on_clock, tw_load_relaxed(at));
+	tw_store_release(at, service); /* CLOCK1 */
 	pthread_mutex_unlock(&manual->lock);
 }
 
@@ -41,11 +49,11 @@ static void manual_leave(tw_clock *clock, void *what)
 	tw_service *service = what;
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
-	tw_service **at = &manual->services;
-	while (*at && *at != service)
-		at = &(*at)->next_on_clock;
-	if (*at)
-		*at = service->next_on_clock;
+	_Atomic(tw_service *) *at = &manual->services;
+	while (tw_load_relaxed(at) && tw_load_relaxed(at) != service)
+		at = &tw_load_relaxed(at)->next_on_clock;
+	if (tw_load_relaxed(at))
+		tw_store_relaxed(at, tw_load_relaxed(&service->next_on_clock));
 	pthread_mutex_unlock(&manual->lock);
 }
 
@@ -103,7 +111,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	struct manual *manual = as_manual(clock);
 	if (!manual)
 		return tw__bad(-EINVAL, __func__, "clock");
-	if (manual->services && !manual_inherited(clock))
+	if (tw_load_relaxed(&manual->services) && !manual_inherited(clock))
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
 	pthread_mutex_destroy(&manual->lock);
@@ -111,29 +119,11 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	return 0;
 }
 
-/*
- * The list may grow while a callback runs; a service is not destroyed while its clock is advanced.
- */
-static tw_service *first_of(struct manual *manual)
-{
-	pthread_mutex_lock(&manual->lock);
-	tw_service *first = manual->services;
-	pthread_mutex_unlock(&manual->lock);
-	return first;
-}
-
-static tw_service *next_of(struct manual *manual, const tw_service *service)
-{
-	pthread_mutex_lock(&manual->lock);
-	tw_service *next = service->next_on_clock;
-	pthread_mutex_unlock(&manual->lock);
-	return next;
-}
-
 /* The next instant that a service is driven for, or the limit. A tick thread needs only that. */
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
-	for (tw_service *s = first_of(manual); s; s = next_of(manual, s)) {
+	for (tw_service *s = tw_load_acquire(&manual->services); s; /* CLOCK1 */
+	     s = tw_load_acquire(&s->next_on_clock)) {
 		if (s->threaded || tw_load_acquire(&s->phase.closed))
 			continue;
 		pthread_mutex_lock(&s->driving);
@@ -165,7 +155,8 @@ static void drive(tw_service *service)
 /* Returns when what is due has been handed over. */
 static void drive_all(struct manual *manual)
 {
-	for (tw_service *s = first_of(manual); s; s = next_of(manual, s))
+	for (tw_service *s = tw_load_acquire(&manual->services); s; /* CLOCK1 */
+	     s = tw_load_acquire(&s->next_on_clock))
 		if (s->threaded) /* also while it drains; returns when the thread has ended */
 			tw__driver_await_poll(s, UINT64_MAX);
 		else

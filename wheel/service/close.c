@@ -70,11 +70,6 @@ static uint64_t now(void)
 	return tw_clock_now(tw_clock_monotonic());
 }
 
-static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
-{
-	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
-}
-
 /*
  * Waits a moment: for a run that someone waits for, a lower mode, or time to pass. The bell was
  * read before the look. That look costs; the more it costs, the less often it is done.
@@ -285,9 +280,9 @@ static struct close_call call_of(tw_service *service, enum tw_close_mode mode, u
 {
 	struct close_call c = {
 	    .service = service, .drains = mode == TW_CLOSE_DRAIN, .wait_ns = FIRST_WAIT_NS};
-	uint64_t now_ns = now(), own_ns = after(now_ns, OWN_GRACE_NS);
-	c.until_ns = after(now_ns, timeout_ns);
-	c.deadline_ns = c.drains ? after(c.until_ns, DRAIN_GRACE_NS) : c.until_ns;
+	uint64_t now_ns = now(), own_ns = tw__after(now_ns, OWN_GRACE_NS);
+	c.until_ns = tw__after(now_ns, timeout_ns);
+	c.deadline_ns = c.drains ? tw__after(c.until_ns, DRAIN_GRACE_NS) : c.until_ns;
 	c.own_until_ns = own_ns > c.deadline_ns ? own_ns : c.deadline_ns;
 	return c;
 }

@@ -111,9 +111,8 @@ static void print_name(FILE *out, const char *name)
 static void print_run(void *context, const struct tw__seen_run *run)
 {
 	const struct dump *dump = context;
-	uint64_t for_ns = dump->now_ns > run->since_ns ? dump->now_ns - run->since_ns : 0;
-	fprintf(dump->out, "running for %.3f ms, thread %" PRIu32, (double)for_ns / 1e6,
-		run->thread_id);
+	fprintf(dump->out, "running for %.3f ms, thread %" PRIu32,
+		(double)tw__span(run->since_ns, dump->now_ns) / 1e6, run->thread_id);
 	print_name(dump->out, run->name);
 	print_function(dump->out, run->fn, run->arg);
 }
@@ -155,11 +154,6 @@ int tw_service_dump(tw_service *service, FILE *out)
 
 /* ------------------------------------------------------------------ liveness */
 
-static uint64_t span(uint64_t from_ns, uint64_t to_ns)
-{
-	return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 /*
  * What the record shows, if it is a run of the service or a task of its pool. now_ns: of the
  * service's clock. A pool's tasks have dates of the monotonic one.
@@ -186,7 +180,7 @@ static bool look_at_record(tw_service *service, struct tw__run_record *record, u
 	if (tw_load_relaxed(&record->word) != word)
 		return false;
 	if (is_pools)
-		run->since_ns = span(span(run->since_ns, real_ns), now_ns);
+		run->since_ns = tw__span(tw__span(run->since_ns, real_ns), now_ns);
 	return true;
 }
 
@@ -208,7 +202,7 @@ static void count_run(void *context, const struct tw__seen_run *run)
 	out->longest_arg = run->arg;
 	out->longest_name = run->name;
 	out->longest_since_ns = run->since_ns;
-	out->longest_ns = span(run->since_ns, out->now_ns);
+	out->longest_ns = tw__span(run->since_ns, out->now_ns);
 	out->longest_thread = run->thread_id;
 }
 
@@ -226,8 +220,8 @@ static void look_at_driver(tw_service *service, struct tw_service_liveness *out)
 {
 	uint64_t turned_ns = tw_load_relaxed(&service->watch.turned_ns);
 	out->now_ns = tw__clock_read(service);
-	out->since_turn_ns = span(turned_ns, out->now_ns);
-	out->turn_late_ns = span(expected_turn_ns(service, turned_ns), out->now_ns);
+	out->since_turn_ns = tw__span(turned_ns, out->now_ns);
+	out->turn_late_ns = tw__span(expected_turn_ns(service, turned_ns), out->now_ns);
 }
 
 static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
@@ -241,7 +235,7 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 		if (!tw__word_armed(word) || !tw__deadline_read(slots, slot, &word, cursor, &tick))
 			continue; /* or it has changed a moment ago */
-		uint64_t late_ns = span(tw__tick_ns(service, tick), now_ns);
+		uint64_t late_ns = tw__span(tw__tick_ns(service, tick), now_ns);
 		if (late_ns == 0)
 			continue;
 		out->overdue++;
