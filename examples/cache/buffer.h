@@ -39,12 +39,6 @@ static inline size_t buffer_length(const struct buffer *b)
 	return b->end - b->start;
 }
 
-/* The bytes from offset `from` to offset `to` of the queue. */
-static inline struct slice buffer_part(const struct buffer *b, size_t from, size_t to)
-{
-	return from < to ? (struct slice){b->data + b->start + from, to - from} : SLICE("");
-}
-
 /* Room for `size` more bytes at the returned place. The caller then adds what it wrote to `end`. */
 char *buffer_reserve(struct buffer *b, size_t size);
 void buffer_add(struct buffer *b, const void *bytes, size_t size);

@@ -11,96 +11,96 @@
 #define LONGEST_NAME 32
 #define MAX_SHOWN 128
 
-enum { S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
-
 /*
  * In the order of their names: command_find searches in halves. "a|b" is the subcommand b of a. A
  * command without a function has nothing but subcommands.
  */
 static const struct command commands[] = {
-    {"append", cmd_append, 3, F, 1, 1, 1, 0},
-    {"client", NULL, -2, 0, 0, 0, 0, 0},
-    {"client|getname", cmd_client_getname, 2, 0, 0, 0, 0, 0},
-    {"client|id", cmd_client_id, 2, 0, 0, 0, 0, 0},
-    {"client|info", cmd_client_list, 2, 0, 0, 0, 0, false},
-    {"client|list", cmd_client_list, -2, 0, 0, 0, 0, true},
-    {"client|setinfo", cmd_client_setinfo, 4, 0, 0, 0, 0, 0},
-    {"client|setname", cmd_client_setname, 3, 0, 0, 0, 0, 0},
-    {"command", cmd_command, -1, 0, 0, 0, 0, 0},
-    {"command|count", cmd_command_count, 2, 0, 0, 0, 0, 0},
-    {"command|docs", cmd_command_docs, -2, 0, 0, 0, 0, 0},
-    {"config", NULL, -2, 0, 0, 0, 0, 0},
-    {"config|get", cmd_config_get, -3, 0, 0, 0, 0, 0},
-    {"config|resetstat", cmd_config_resetstat, 2, 0, 0, 0, 0, 0},
-    {"config|set", cmd_config_set, -4, 0, 0, 0, 0, 0},
-    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0, 0},
-    {"debug", cmd_debug, -2, 0, 0, 0, 0, 0},
-    {"decr", cmd_incr, 2, F, 1, 1, 1, -1},
-    {"decrby", cmd_incrby, 3, F, 1, 1, 1, -1},
-    {"del", cmd_del, -2, 0, 1, -1, 1, 0},
-    {"echo", cmd_echo, 2, F, 0, 0, 0, 0},
-    {"exists", cmd_exists, -2, F, 1, -1, 1, 0},
-    {"expire", cmd_expire, -3, F, 1, 1, 1, IN_SECONDS},
-    {"expireat", cmd_expire, -3, F, 1, 1, 1, ABSOLUTE},
-    {"expiretime", cmd_ttl, 2, F, 1, 1, 1, ABSOLUTE},
-    {"flushall", cmd_flush, -1, 0, 0, 0, 0, 0},
-    {"flushdb", cmd_flush, -1, 0, 0, 0, 0, 0},
-    {"get", cmd_get, 2, F, 1, 1, 1, 0},
-    {"getdel", cmd_getdel, 2, F, 1, 1, 1, 0},
-    {"getex", cmd_getex, -2, F, 1, 1, 1, 0},
-    {"getrange", cmd_getrange, 4, 0, 1, 1, 1, 0},
-    {"getset", cmd_getset, 3, F, 1, 1, 1, 0},
-    {"hello", cmd_hello, -1, F, 0, 0, 0, 0},
-    {"incr", cmd_incr, 2, F, 1, 1, 1, 1},
-    {"incrby", cmd_incrby, 3, F, 1, 1, 1, 1},
-    {"incrbyfloat", cmd_incrbyfloat, 3, F, 1, 1, 1, 0},
-    {"info", cmd_info, -1, 0, 0, 0, 0, 0},
-    {"keys", cmd_keys, 2, 0, 0, 0, 0, 0},
-    {"mget", cmd_mget, -2, F, 1, -1, 1, 0},
-    {"mset", cmd_mset, -3, 0, 1, -1, 2, false},
-    {"msetnx", cmd_mset, -3, 0, 1, -1, 2, true},
-    {"persist", cmd_persist, 2, F, 1, 1, 1, 0},
-    {"pexpire", cmd_expire, -3, F, 1, 1, 1, IN_MS},
-    {"pexpireat", cmd_expire, -3, F, 1, 1, 1, IN_MS | ABSOLUTE},
-    {"pexpiretime", cmd_ttl, 2, F, 1, 1, 1, IN_MS | ABSOLUTE},
-    {"ping", cmd_ping, -1, F | S, 0, 0, 0, 0},
-    {"psetex", cmd_setex, 4, 0, 1, 1, 1, IN_MS},
-    {"psubscribe", cmd_subscribe, -2, S, 0, 0, 0, true},
-    {"pttl", cmd_ttl, 2, F, 1, 1, 1, IN_MS},
-    {"publish", cmd_publish, 3, F, 0, 0, 0, 0},
-    {"pubsub", NULL, -2, 0, 0, 0, 0, 0},
-    {"pubsub|channels", cmd_pubsub_channels, -2, 0, 0, 0, 0, 0},
-    {"pubsub|numpat", cmd_pubsub_numpat, 2, 0, 0, 0, 0, 0},
-    {"pubsub|numsub", cmd_pubsub_numsub, -2, 0, 0, 0, 0, 0},
-    {"punsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, true},
-    {"quit", cmd_quit, -1, F | S, 0, 0, 0, 0},
-    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0, 0},
-    {"rename", cmd_rename, 3, 0, 1, 2, 1, false},
-    {"renamenx", cmd_rename, 3, F, 1, 2, 1, true},
-    {"reset", cmd_reset, 1, F | S, 0, 0, 0, 0},
-    {"scan", cmd_scan, -2, 0, 0, 0, 0, 0},
-    {"select", cmd_select, 2, F, 0, 0, 0, 0},
-    {"set", cmd_set, -3, 0, 1, 1, 1, 0},
-    {"setex", cmd_setex, 4, 0, 1, 1, 1, IN_SECONDS},
-    {"setnx", cmd_setnx, 3, F, 1, 1, 1, 0},
-    {"setrange", cmd_setrange, 4, 0, 1, 1, 1, 0},
-    {"shutdown", cmd_shutdown, -1, 0, 0, 0, 0, 0},
-    {"strlen", cmd_strlen, 2, F, 1, 1, 1, 0},
-    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0, false},
-    {"time", cmd_time, 1, F, 0, 0, 0, 0},
-    {"touch", cmd_exists, -2, F, 1, -1, 1, 0},
-    {"ttl", cmd_ttl, 2, F, 1, 1, 1, IN_SECONDS},
-    {"type", cmd_type, 2, F, 1, 1, 1, 0},
-    {"unlink", cmd_del, -2, F, 1, -1, 1, 0},
-    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, false},
+    {"append", cmd_append, 3, false, 0},
+    {"client", NULL, -2, false, 0},
+    {"client|getname", cmd_client_getname, 2, false, 0},
+    {"client|id", cmd_client_id, 2, false, 0},
+    {"client|info", cmd_client_list, 2, false, false},
+    {"client|list", cmd_client_list, -2, false, true},
+    {"client|setinfo", cmd_client_setinfo, 4, false, 0},
+    {"client|setname", cmd_client_setname, 3, false, 0},
+    {"command", NULL, -2, false, 0},
+    {"command|count", cmd_command_count, 2, false, 0},
+    {"command|docs", cmd_command_docs, -2, false, 0},
+    {"config", NULL, -2, false, 0},
+    {"config|get", cmd_config_get, -3, false, 0},
+    {"config|resetstat", cmd_config_resetstat, 2, false, 0},
+    {"config|set", cmd_config_set, -4, false, 0},
+    {"dbsize", cmd_dbsize, 1, false, 0},
+    {"debug", cmd_debug, -2, false, 0},
+    {"decr", cmd_incr, 2, false, -1},
+    {"decrby", cmd_incrby, 3, false, -1},
+    {"del", cmd_del, -2, false, 0},
+    {"echo", cmd_echo, 2, false, 0},
+    {"exists", cmd_exists, -2, false, 0},
+    {"expire", cmd_expire, -3, false, IN_SECONDS},
+    {"expireat", cmd_expire, -3, false, ABSOLUTE},
+    {"expiretime", cmd_ttl, 2, false, ABSOLUTE},
+    {"flushall", cmd_flush, -1, false, 0},
+    {"flushdb", cmd_flush, -1, false, 0},
+    {"get", cmd_get, 2, false, 0},
+    {"getdel", cmd_getdel, 2, false, 0},
+    {"getex", cmd_getex, -2, false, 0},
+    {"getrange", cmd_getrange, 4, false, 0},
+    {"getset", cmd_getset, 3, false, 0},
+    {"hello", cmd_hello, -1, false, 0},
+    {"incr", cmd_incr, 2, false, 1},
+    {"incrby", cmd_incrby, 3, false, 1},
+    {"incrbyfloat", cmd_incrbyfloat, 3, false, 0},
+    {"info", cmd_info, -1, false, 0},
+    {"keys", cmd_keys, 2, false, 0},
+    {"mget", cmd_mget, -2, false, 0},
+    {"mset", cmd_mset, -3, false, false},
+    {"msetnx", cmd_mset, -3, false, true},
+    {"persist", cmd_persist, 2, false, 0},
+    {"pexpire", cmd_expire, -3, false, IN_MS},
+    {"pexpireat", cmd_expire, -3, false, IN_MS | ABSOLUTE},
+    {"pexpiretime", cmd_ttl, 2, false, IN_MS | ABSOLUTE},
+    {"ping", cmd_ping, -1, true, 0},
+    {"psetex", cmd_setex, 4, false, IN_MS},
+    {"psubscribe", cmd_subscribe, -2, true, true},
+    {"pttl", cmd_ttl, 2, false, IN_MS},
+    {"publish", cmd_publish, 3, false, 0},
+    {"pubsub", NULL, -2, false, 0},
+    {"pubsub|channels", cmd_pubsub_channels, -2, false, 0},
+    {"pubsub|numpat", cmd_pubsub_numpat, 2, false, 0},
+    {"pubsub|numsub", cmd_pubsub_numsub, -2, false, 0},
+    {"punsubscribe", cmd_unsubscribe, -1, true, true},
+    {"quit", cmd_quit, -1, true, 0},
+    {"randomkey", cmd_randomkey, 1, false, 0},
+    {"rename", cmd_rename, 3, false, false},
+    {"renamenx", cmd_rename, 3, false, true},
+    {"reset", cmd_reset, 1, true, 0},
+    {"scan", cmd_scan, -2, false, 0},
+    {"select", cmd_select, 2, false, 0},
+    {"set", cmd_set, -3, false, 0},
+    {"setex", cmd_setex, 4, false, IN_SECONDS},
+    {"setnx", cmd_setnx, 3, false, 0},
+    {"setrange", cmd_setrange, 4, false, 0},
+    {"shutdown", cmd_shutdown, -1, false, 0},
+    {"strlen", cmd_strlen, 2, false, 0},
+    {"subscribe", cmd_subscribe, -2, true, false},
+    {"time", cmd_time, 1, false, 0},
+    {"touch", cmd_exists, -2, false, 0},
+    {"ttl", cmd_ttl, 2, false, IN_SECONDS},
+    {"type", cmd_type, 2, false, 0},
+    {"unlink", cmd_del, -2, false, 0},
+    {"unsubscribe", cmd_unsubscribe, -1, true, false},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-const struct command *commands_list(size_t *count)
+void cmd_command_count(struct call *c)
 {
-	*count = COMMANDS;
-	return commands;
+	int64_t count = 0;
+	for (size_t i = 0; i < COMMANDS; i++)
+		count += strchr(commands[i].name, '|') == NULL;
+	reply_integer(c->out, count);
 }
 
 static int compare_names(const void *name, const void *command)
@@ -148,19 +148,13 @@ static void reply_unknown(struct call *c)
 
 static bool is_subscribed_only(const struct call *c)
 {
-	return !c->resp3 && !(c->command->flags & COMMAND_SUBSCRIBED) &&
-	       pubsub_total(c->client) > 0;
+	return !c->resp3 && !c->command->subscribed && pubsub_total(c->client) > 0;
 }
 
 /* What a browser sends when a web page makes it talk to this port: nothing after it is run. */
 static bool is_attack(struct slice name)
 {
 	return slice_is(name, "post") || slice_is(name, "host:");
-}
-
-static bool has_subcommands(const struct command *command)
-{
-	return command->run == NULL || command->run == cmd_command;
 }
 
 static void refuse_subcommand(struct call *c, const char *why)
@@ -187,7 +181,7 @@ static void run(struct call *c)
 	else if (command->arity > 0 ? c->argc != (size_t)command->arity
 				    : c->argc < (size_t)-command->arity)
 		reply_bad_arity(c);
-	else if (has_subcommands(command) && c->argc > 1)
+	else if (command->run == NULL)
 		refuse_subcommand(c, "unknown subcommand");
 	else if (is_subscribed_only(c))
 		reply_error(c->out,

@@ -23,23 +23,16 @@ struct call {
 
 typedef void command_fn(struct call *c);
 
-enum command_flags {
-	COMMAND_SUBSCRIBED = 1, /* allowed while a RESP2 client is subscribed */
-	COMMAND_FAST = 2
-};
-
 struct command {
 	const char *name;
 	command_fn *run;
-	int arity; /* arguments with the name; negative: at least -n */
-	unsigned flags;
-	int first_key, last_key, key_step;
-	int variant; /* what `run` does differently from others with the same function */
+	int arity;       /* arguments with the name; negative: at least -n */
+	bool subscribed; /* allowed while a RESP2 client is subscribed */
+	int variant;     /* what `run` does differently from others with the same function */
 };
 
 /* Runs a request, and writes its reply to the client. */
 void command_run(struct client *client, struct slice *argv, size_t argc);
-const struct command *commands_list(size_t *count);
 
 /* ------------------------------------------------------------------ arguments */
 
@@ -126,7 +119,7 @@ command_fn cmd_subscribe, cmd_unsubscribe, cmd_publish, cmd_pubsub_channels, cmd
 command_fn cmd_ping, cmd_echo, cmd_hello, cmd_select, cmd_quit, cmd_reset;
 command_fn cmd_client_getname, cmd_client_id, cmd_client_list, cmd_client_setinfo,
     cmd_client_setname;
-command_fn cmd_command, cmd_command_count, cmd_command_docs, cmd_config_get, cmd_config_resetstat,
+command_fn cmd_command_count, cmd_command_docs, cmd_config_get, cmd_config_resetstat,
     cmd_config_set, cmd_info, cmd_time, cmd_debug, cmd_shutdown;
 
 #endif

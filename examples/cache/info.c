@@ -206,47 +206,6 @@ void cmd_info(struct call *c)
 
 /* ------------------------------------------------------------------ others */
 
-static void reply_command(struct call *c, const struct command *command)
-{
-	reply_array(c->out, 6);
-	reply_text(c->out, command->name);
-	reply_integer(c->out, command->arity);
-	reply_set(c->out, (command->flags & COMMAND_FAST) != 0, c->resp3);
-	if (command->flags & COMMAND_FAST)
-		reply_status(c->out, "fast");
-	reply_integer(c->out, command->first_key);
-	reply_integer(c->out, command->last_key);
-	reply_integer(c->out, command->key_step);
-}
-
-static bool is_subcommand(const struct command *command)
-{
-	return strchr(command->name, '|') != NULL;
-}
-
-void cmd_command_count(struct call *c)
-{
-	size_t count;
-	int64_t own = 0;
-	const struct command *list = commands_list(&count);
-	for (size_t i = 0; i < count; i++)
-		own += !is_subcommand(&list[i]);
-	if (c->argc == 1)
-		reply_array(c->out, (size_t)own);
-	else
-		reply_integer(c->out, own);
-}
-
-void cmd_command(struct call *c)
-{
-	size_t count;
-	const struct command *list = commands_list(&count);
-	cmd_command_count(c);
-	for (size_t i = 0; i < count; i++)
-		if (!is_subcommand(&list[i]))
-			reply_command(c, &list[i]);
-}
-
 /* redis-cli asks for it at its start, and does without what it does not get. */
 void cmd_command_docs(struct call *c)
 {

@@ -295,11 +295,6 @@ void reply_map(struct buffer *out, size_t pairs, bool resp3)
 	number_line(out, resp3 ? '%' : '*', (int64_t)(resp3 ? pairs : 2 * pairs));
 }
 
-void reply_set(struct buffer *out, size_t count, bool resp3)
-{
-	number_line(out, resp3 ? '~' : '*', (int64_t)count);
-}
-
 void reply_push(struct buffer *out, size_t count, bool resp3)
 {
 	number_line(out, resp3 ? '>' : '*', (int64_t)count);

@@ -64,7 +64,6 @@ void reply_null(struct buffer *out, bool resp3);
 void reply_array(struct buffer *out, size_t count);
 void reply_list(struct buffer *out, size_t count, struct buffer *items); /* frees the items */
 void reply_map(struct buffer *out, size_t pairs, bool resp3);            /* in RESP2: an array */
-void reply_set(struct buffer *out, size_t count, bool resp3);
 void reply_push(struct buffer *out, size_t count, bool resp3);
 void reply_verbatim(struct buffer *out, const char *text, size_t length, bool resp3);
 

@@ -1,28 +1,179 @@
-/* The operations on Redis: each builds the arguments of one script, and reads its answer. */
+/*
+ * The operations on Redis: each builds the arguments of one script, and reads its answer. A
+ * thread's connection is closed when the thread ends.
+ */
 #include "store.h"
 
 #include <errno.h>
+#include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
 
-#include "connection.h"
+#include "scripts.h"
 
+enum { ARGUMENTS = 8, TEXT_SIZE = 160 };
 enum { NUMBER_SIZE = 24, PREFIX_SIZE = 32, WHO_SIZE = TOKEN_SIZE + NUMBER_SIZE, SERVE_FIELDS = 4 };
 
+enum script {
+	SCRIPT_SUBMIT,
+	SCRIPT_CANCEL,
+	SCRIPT_JOIN,
+	SCRIPT_SERVE,
+	SCRIPT_TAKE,
+	SCRIPT_ACKNOWLEDGE,
+	SCRIPTS
+};
+
 static unsigned shards;
+
+/* ---------------------------------------------------------------- connections */
+
+static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, JOIN, SERVE, TAKE, ACKNOWLEDGE};
+
+static const char *socket_path;
+static struct timeval patience;
+static pthread_key_t key; /* a redisContext */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void drop(void *arg)
+{
+	redisFree(arg);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, drop);
+}
 
 void store_configure(const struct store_config *config)
 {
 	shards = config->shards;
-	connection_configure(config->socket, config->timeout_ms);
+	socket_path = config->socket;
+	patience = (struct timeval){.tv_sec = config->timeout_ms / 1000,
+				    .tv_usec = config->timeout_ms % 1000 * 1000};
+	pthread_once(&once, make_key);
 }
 
 void store_close(void)
 {
-	connection_close();
+	redisFree(pthread_getspecific(key));
+	pthread_setspecific(key, NULL);
 }
+
+/* Prints an error. The same one again within a second is left out. */
+static void complain(const char *text)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static char last[TEXT_SIZE];
+	static time_t last_s;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	pthread_mutex_lock(&lock);
+	if (now.tv_sec > last_s || strncmp(text, last, sizeof last - 1) != 0) {
+		fprintf(stderr, "durable: %s\n", text);
+		snprintf(last, sizeof last, "%s", text);
+		last_s = now.tv_sec;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* The answer's code. A server that is starting has not read its jobs yet: that is no answer. */
+static int code_of(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		return 0;
+	if (starts_with(reply->str, "LOADING"))
+		return -EIO;
+	complain(reply->str);
+	return starts_with(reply->str, "OOM") ? -ENOSPC : -EREMOTEIO;
+}
+
+static redisContext *connection(void)
+{
+	redisContext *redis = pthread_getspecific(key);
+	if (redis)
+		return redis;
+	redis = redisConnectUnixWithTimeout(socket_path, patience);
+	if (redis && redis->err)
+		complain(redis->errstr);
+	if (!redis || redis->err || redisSetTimeout(redis, patience)) {
+		redisFree(redis);
+		return NULL;
+	}
+	pthread_setspecific(key, redis);
+	return redis;
+}
+
+/* Without an answer the connection is made again: a late answer would be taken for the next one. */
+static int answered(redisReply *reply, redisReply **out)
+{
+	int r = reply ? code_of(reply) : -EIO;
+	*out = r ? NULL : reply;
+	if (r)
+		freeReplyObject(reply);
+	if (r == -EIO)
+		store_close();
+	return r;
+}
+
+/* The two halves of connection_run, for many calls in one go. 0, or -EIO. */
+static int connection_append(enum script script, int count, const char **arguments)
+{
+	redisContext *redis = connection();
+	const char *words[3 + ARGUMENTS] = {"EVAL", texts[script], "0"};
+	if (!redis)
+		return -EIO;
+	for (int i = 0; i < count && i < ARGUMENTS; i++)
+		words[3 + i] = arguments[i];
+	return redisAppendCommandArgv(redis, 3 + count, words, NULL) == REDIS_OK ? 0 : -EIO;
+}
+
+static int connection_reply(redisReply **out)
+{
+	redisContext *redis = pthread_getspecific(key);
+	void *reply = NULL;
+	*out = NULL;
+	if (!redis) /* closed after an earlier answer was missing */
+		return -EIO;
+	if (redisGetReply(redis, &reply) != REDIS_OK) {
+		complain(redis->errstr);
+		reply = NULL;
+	}
+	return answered(reply, out);
+}
+
+/*
+ * Calls a script. Errors are printed, each at most once a second. Returns:
+ *   0         the reply is the caller's
+ *   -EIO      no answer: the call may have been carried out
+ *   -ENOSPC   the server is full
+ *   -EREMOTEIO  another error of the server: nothing was done
+ */
+static int connection_run(enum script script, int count, const char **arguments, redisReply **out)
+{
+	int r = connection_append(script, count, arguments);
+	*out = NULL;
+	return r ? r : connection_reply(out);
+}
+
+static int connection_command(const char *command, redisReply **out)
+{
+	redisContext *redis = connection();
+	*out = NULL;
+	return redis ? answered(redisCommand(redis, command), out) : -EIO;
+}
+
+/* ----------------------------------------------------------------------- shards */
 
 /* FNV-1a. */
 unsigned store_shard_of(const char *id)

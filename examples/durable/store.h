@@ -1,6 +1,6 @@
 /*
  * The jobs in Redis. Each operation is one Lua script, so it happens as a whole or not at all.
- * An operation that fails returns one of the errors of connection.h.
+ * An operation that fails returns -EIO, -ENOSPC or -EREMOTEIO (connection_run in store.c).
  *
  * Keys of shard N, all with the prefix "durable:N:":
  *

@@ -28,7 +28,7 @@ struct server {
 	size_t loop_count;
 };
 
-/* Written by the loop, read by reports. Nothing but counters: report.c adds them up. */
+/* Written by the loop, read by reports. Nothing but counters: server.c adds them up. */
 struct loop_figures {
 	_Atomic uint64_t accepted, closed, requests, malformed;
 	_Atomic uint64_t full; /* no slot was free */
@@ -78,7 +78,7 @@ void loop_stop(struct loop *l); /* waits for its thread, which closes its connec
 /* after the service is destroyed, whose timers use its queue */
 void loop_free(struct loop *l);
 
-/* Pages that report.c makes of figures. */
+/* Pages that server.c makes of figures. */
 
 typedef bool page_fn(const struct server *server, FILE *out);
 
