@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/pubsub.h"
 

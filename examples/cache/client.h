@@ -18,10 +18,55 @@
 
 #include "examples/cache/buffer.h"
 #include "examples/cache/resp.h"
+#include "tickwheel.h"
 
+#define REDIS_VERSION "7.0.15" /* clients choose features by it */
 #define CLIENT_MAX_OUTPUT (128u * 1024 * 1024)
 #define CLIENT_MAX_INPUT (1024u * 1024 * 1024)
 #define LOOP_INPUT (64 * 1024)
+
+/* What all parts of the program share: the timer service, time, and settings. */
+struct cache {
+	tw_service *service;
+	uint64_t unix_offset_ns; /* Unix time less the service's time, as it was at the start */
+	uint64_t started_ns;     /* the service's time */
+	struct loop *loops;
+	unsigned loop_count;
+
+	_Atomic unsigned notify; /* enum notify_flags; CONFIG SET changes it */
+
+	/* Settings of the command line. */
+	unsigned port;
+	unsigned max_clients;
+	const char *bind, *unix_path;
+
+	_Atomic unsigned clients; /* connected now */
+	_Atomic uint64_t next_client_id;
+};
+
+extern struct cache cache;
+
+/*
+ * Unix time in milliseconds, the scale of deadlines. It goes on with the service's clock: a step
+ * of the system's time of day moves no deadline.
+ */
+static inline uint64_t unix_ms(void)
+{
+	return (tw_service_now(cache.service) + cache.unix_offset_ns) / TW_MILLISECOND;
+}
+
+/*
+ * The same rounded up: what times to live count from. So a key lives for its whole time to live,
+ * and never reports more time than it was given.
+ */
+static inline uint64_t unix_ms_up(void)
+{
+	return (tw_service_now(cache.service) + cache.unix_offset_ns + TW_MILLISECOND - 1) /
+	       TW_MILLISECOND;
+}
+
+/* Asks the process to end, as SIGTERM does. Any thread. */
+void cache_shut_down(void);
 
 /* Written by the loop, read by anyone. Nothing but counters: info.c adds them up. */
 struct loop_figures {

@@ -53,7 +53,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "examples/cache/cache.h"
 #include "examples/cache/table.h"
 #include "examples/cache/pubsub.h"
 

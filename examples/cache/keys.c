@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "examples/cache/cache.h"
 #include "examples/cache/client.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/pubsub.h"

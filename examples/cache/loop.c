@@ -15,7 +15,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "examples/cache/cache.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/table.h"
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/pubsub.h"
 

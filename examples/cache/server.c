@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "examples/cache/cache.h"
 #include "examples/cache/client.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/table.h"
