@@ -197,7 +197,13 @@ int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns
 		     void *arg, tw_timer *out)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
-	int r = tw__schedule_inline(tw__object_service(object), flags, when_ns, fn, arg, out);
+	const struct tw_task task = {.size = sizeof task,
+				     .fn = fn,
+				     .arg = arg,
+				     .when_ns = when_ns,
+				     .flags = flags | TW_TASK_CONTEXT,
+				     .executor = tw_executor_inline()};
+	int r = tw_schedule_task(tw__object_service(object), &task, out);
 	object->users += r == 0;
 	return r;
 }

@@ -21,7 +21,8 @@ static bool is_idle(const struct tw_limiter *l)
 /* A pool must have room for n jobs that block, and one run more. */
 static bool holds(struct tw_limiter *l, uint32_t max_concurrency)
 {
-	unsigned capacity = tw__executor_capacity(tw__object_base(&l->object).executor);
+	struct tw__base base = tw__object_base(&l->object);
+	unsigned capacity = base.pooled ? tw__pool_limits(base.executor)->capacity : 0;
 	bool blocks = !(l->config.flags & TW_LIMITER_NONBLOCKING);
 	return max_concurrency > 0 && max_concurrency <= TW__MAX_CONCURRENCY &&
 	       (!blocks || !capacity || max_concurrency < capacity);

@@ -80,7 +80,7 @@ static struct tw__worker *free_slot(tw_pool *pool)
 	for (unsigned i = 0; i < slots; i++)
 		if (!has_thread(&pool->workers[i]))
 			return &pool->workers[i];
-	if (slots == pool->max_workers)
+	if (slots == pool->limits.capacity)
 		return NULL;
 	tw__worker_init(pool, slots);
 	tw_store_seq_cst(&pool->slots, slots + 1); /* it is complete */
@@ -125,7 +125,7 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 	starter->full &= need;
 	starter->growing = need || (was_short && starter->growing);
 	if (need && !start_more(pool, able ? pool->permanent - able : 2 * alive, now_ns)) {
-		if (!able && alive == pool->max_workers && !starter->full) {
+		if (!able && alive == pool->limits.capacity && !starter->full) {
 			starter->full = true;
 			tw_bump(&starter->at_max, 1);
 		}
@@ -166,7 +166,7 @@ static void *starter_main(void *arg)
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	struct tw__starter *starter = &pool->starter;
-	if (pool->max_workers == pool->permanent) {
+	if (pool->limits.capacity == pool->permanent) {
 		tw_store_relaxed(&starter->armed, 1); /* nobody is to arm it */
 		return 0;
 	}

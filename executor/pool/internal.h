@@ -18,21 +18,21 @@ bool tw__pool_is_worker(const tw_pool *pool);
 /* The pool that this executor is, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);
 
-/*
- * What layers ask of an executor. *capacity, unless NULL: how many blocking runs it can hold at a
- * time: the maximum of a pool; 0 (unknown) if it is none.
- *
- * Returns a hint for work that runs many things in a row: not 0 while a thread of the executor is
- * missed elsewhere, so the work looks at the time. NULL: it is no pool that may grow, and the work
- * always looks.
- */
-TW_PRIVATE const _Atomic uint32_t *tw__executor_limits(tw_executor *executor, unsigned *capacity);
-
-static inline unsigned tw__executor_capacity(tw_executor *executor)
-{
+/* What layers read of a pool. It comes directly after the pool's executor. Constant. */
+struct tw__pool_limits {
+	/* its workers at most, as many blocking runs as it holds: up to TW__WORKERS_MAX */
 	unsigned capacity;
-	(void)tw__executor_limits(executor, &capacity);
-	return capacity;
+	/*
+	 * A hint for work that runs many things in a row: not 0 while a thread of the pool is
+	 * missed elsewhere, so the work looks at the time. NULL: the pool cannot grow, and the work
+	 * always looks.
+	 */
+	const _Atomic uint32_t *shortage;
+};
+
+static inline const struct tw__pool_limits *tw__pool_limits(const tw_executor *pool)
+{
+	return (const struct tw__pool_limits *)(const void *)(pool + 1);
 }
 
 /*

@@ -150,15 +150,15 @@ struct tw__pool_counters {
 };
 
 struct tw_pool {
-	tw_executor executor; /* first */
+	tw_executor executor;          /* first */
+	struct tw__pool_limits limits; /* next to it */
 	/* constant */
-	unsigned permanent;   /* workers that are always there */
-	unsigned max_workers; /* permanent .. TW__WORKERS_MAX */
-	bool owned;           /* a service made it for itself */
+	unsigned permanent; /* workers that are always there */
+	bool owned;         /* a service made it for itself */
 	struct tw__pool_times times;
 	struct tw__origin origin;
 	struct tw__worker
-	    *workers;           /* max_workers slots; those from `slots` on were never touched */
+	    *workers; /* limits.capacity slots; those from `slots` on were never touched */
 	_Atomic uint32_t slots; /* that have had a worker; grows only, by the starter */
 
 	struct tw__ring ring;

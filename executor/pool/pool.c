@@ -107,15 +107,6 @@ tw_pool *tw__pool_of(tw_executor *executor)
 	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
 }
 
-const _Atomic uint32_t *tw__executor_limits(tw_executor *executor, unsigned *capacity)
-{
-	tw_pool *pool = tw__pool_of(executor);
-	if (capacity)
-		*capacity = pool ? pool->max_workers : 0;
-	bool may_grow = pool && pool->max_workers > pool->permanent;
-	return may_grow ? &pool->starter.runs_last : NULL; /* GROW1 */
-}
-
 /* ---------------------------------------------------------------------- users */
 
 int tw__pool_join(tw_pool *pool, bool service)
@@ -151,10 +142,10 @@ void tw__pool_look(void *of, struct tw_service_liveness *out)
 	unsigned running = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
 		running += tw_load_relaxed(&pool->workers[i].runs) & 1;
-	out->pool_max_workers = pool->max_workers;
+	out->pool_max_workers = pool->limits.capacity;
 	tw__tiny_lock(&pool->lock);
 	out->pool_at_max =
-	    pool->aside.held.count || (running == pool->max_workers && tw__pool_waits(pool));
+	    pool->aside.held.count || (running == pool->limits.capacity && tw__pool_waits(pool));
 	tw__tiny_unlock(&pool->lock);
 }
 
@@ -183,8 +174,10 @@ static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 	pool->permanent = config->workers ? config->workers : most && most < cpus ? most : cpus;
 	if (!most)
 		most = TW__MAX_WORKERS_DEFAULT;
-	pool->max_workers = most > pool->permanent ? most : pool->permanent;
-	pool->aside.limit = pool->max_workers > 1 ? pool->max_workers - 1 : 1;
+	pool->limits.capacity = most > pool->permanent ? most : pool->permanent;
+	if (pool->limits.capacity > pool->permanent)
+		pool->limits.shortage = &pool->starter.runs_last; /* GROW1 */
+	pool->aside.limit = pool->limits.capacity > 1 ? pool->limits.capacity - 1 : 1;
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)
@@ -202,8 +195,8 @@ int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_confi
 	pool->owned = queue == 0;
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
-	pool->workers =
-	    aligned_alloc(alignof(struct tw__worker), pool->max_workers * sizeof *pool->workers);
+	pool->workers = aligned_alloc(alignof(struct tw__worker),
+				      pool->limits.capacity * sizeof *pool->workers);
 	bool has_ring = tw__ring_init(&pool->ring, queue);
 	int r = pool->workers && has_ring ? pool_start(pool, config) : -ENOMEM;
 	if (r) {

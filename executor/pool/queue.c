@@ -28,7 +28,7 @@ static inline int open_claim(struct tw__worker *of, tw_batch **batch)
 		at = open & ~(uintptr_t)OPEN_LEFT;
 		if (open == at || (*batch && at != (uintptr_t)*batch))
 			return -1;
-		if (of->pool->max_workers == 1) {
+		if (of->pool->limits.capacity == 1) {
 			tw_store_relaxed(&of->open, open - 1); /* OPEN */
 			break;
 		}

@@ -131,7 +131,8 @@ static void slice_begin(tw_strand *strand, struct turn *turn)
 	if (tw_likely(turn->begun_ns) ||
 	    !(strand->line.first || tw__object_has_mail(&strand->object)))
 		return;
-	turn->shortage = tw__executor_limits(strand->object.executor, NULL);
+	if (strand->object.pooled)
+		turn->shortage = tw__pool_limits(strand->object.executor)->shortage;
 	turn->begun_ns = tw_service_now(tw__object_service(&strand->object));
 }
 

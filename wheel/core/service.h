@@ -89,6 +89,7 @@ struct tw_service {
 	struct tw__origin origin;
 	tw_clock *clock;
 	tw_executor *executor;
+	tw_executor *inline_executor; /* tw_executor_inline, of a room above */
 	struct tw__time time;
 	bool threaded;              /* has a tick thread */
 	_Atomic bool named_another; /* a timer has named another executor; never cleared */

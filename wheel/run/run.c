@@ -222,13 +222,11 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	const char *name = NULL;
-	bool is_layers = false; /* a delay of a layer, which calls no user's function itself */
 	if (tw_unlikely(marks & TW__HAS_EXT)) {
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
 		begun_ns = clock->now_ns;
 		struct tw__ext *ext = tw__ext_of(&service->slots, run.slot);
-		is_layers = ext == &service->slots.exts[TW__EXT_INLINE];
 		run.group = tw_load_relaxed(&service->slots.records[run.slot].group);
 		run.context = ext->context;
 		name = tw_load_relaxed(&ext->name);
@@ -246,8 +244,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			  begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
-	struct tw__run_record *shown =
-	    is_layers ? NULL : tw__user_begin(service, fn, arg, name, begun_ns);
+	struct tw__run_record *shown = tw__user_begin(service, fn, arg, name, begun_ns);
 	void *former = tw__context_enter(run.context);
 	tw__group_count_run(service, run.group, 1);
 	fn(arg);

@@ -198,6 +198,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->config = *cfg;
 	service->clock = cfg->clock;
 	service->executor = cfg->executor;
+	service->inline_executor = tw_executor_inline();
 	service->driver->outboxes.submit_limit = ENTRIES_FIRST / TW__CHUNK_ENTRIES / 4;
 	service->time.tick_ns = cfg->tick_ns;
 	service->time.tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);

@@ -75,7 +75,7 @@ enum { TW__EXT_NONE, TW__EXT_INLINE, TW__SLOT_FIRST };
  *
  * Two records are no slot's, and stay zero:
  *   NONE    of timers without an extension record
- *   INLINE  of all timers that have nothing but fn and arg, and that the driver runs (outbox.c)
+ *   INLINE  of all plain timers that name the executor tw_executor_inline (outbox.c)
  *
  * Rejected: a depot of extension records. A schedule could fail for want of one.
  */

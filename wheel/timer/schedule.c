@@ -104,16 +104,17 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 
 /*
  * kind: DELAY or DEADLINE, of `value`. task: instead of fn and arg, or NULL; `plain`: it needs no
- * extension record. False: it is out of the ordinary, or its group refuses. Else *r is what the
- * call returns.
+ * extension record of its own. False: it is out of the ordinary, or its group refuses. Else *r is
+ * what the call returns.
  */
 static inline __attribute__((always_inline)) bool
 schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
-		 uint32_t ext, const struct tw_task *task, bool plain, tw_timer *out, int *r)
+		 const struct tw_task *task, bool plain, tw_timer *out, int *r)
 {
 	struct tw__local *local = tw__local_at_hand(service);
 	uint64_t span_ns, gate_word;
-	if (tw_unlikely((!ext && tw__context_capture()) || !local))
+	bool names_context = task && task->flags & TW_TASK_CONTEXT;
+	if (tw_unlikely((!names_context && tw__context_capture()) || !local))
 		return false;
 	gate_word = tw__gate_look(&service->gate);
 	if (kind == TW__KIND_DELAY) {
@@ -134,12 +135,13 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 			!tw__lane_can_push(&local->lane)))
 		return false;
 	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
+	uint32_t ext = TW__EXT_NONE;
 	if (task) {
 		group = task->group.id;
 		state |= tw__task_persistent(task);
 		uint32_t slot = (uint32_t)tw__magazine_peek(&local->magazine, 0);
-		if (!plain)
-			ext = tw__task_ext(service, slot, task, NULL);
+		ext = plain ? tw__task_shared_ext(service, task)
+			    : tw__task_ext(service, slot, task, NULL);
 		if (group && tw_unlikely(tw__group_enter(service, slot, group)))
 			return false;
 	}
@@ -271,25 +273,6 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 
 /* ------------------------------------------------------------------ the calls */
 
-int tw__schedule_inline(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn, void *arg,
-			tw_timer *out)
-{
-	const struct tw_task task = {.fn = fn, .arg = arg};
-	const struct tw__arming arming = {.task = &task,
-					  .kind = flags & TW_TASK_AT ? TW__KIND_DEADLINE
-								     : TW__KIND_DELAY,
-					  .ext = TW__EXT_INLINE,
-					  .value = when_ns};
-	int r;
-	/* written once: its line is read by all that schedule */
-	if (tw_unlikely(!tw_load_relaxed(&service->named_another)))
-		tw_store_relaxed(&service->named_another, true);
-	if (tw_likely(schedule_shortly(service, arming.kind, when_ns, fn, arg, arming.ext, NULL,
-				       true, out, &r)))
-		return r;
-	return schedule_slowly(service, &arming, out);
-}
-
 /* what: the argument of `call` that is a time beyond the range; NULL: the hook knows already. */
 static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer *out,
 						  const char *call, const char *what)
@@ -333,8 +316,8 @@ static __attribute__((noinline)) int schedule_counted(tw_service *service, uint6
 	int r;
 	if (tw_likely(local &&
 		      !__builtin_add_overflow(own_instant(service, local), delay_ns, &at_ns)) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, at_ns, fn, arg, 0, NULL, true,
-				       out, &r)))
+	    tw_likely(
+		schedule_shortly(service, TW__KIND_DEADLINE, at_ns, fn, arg, NULL, true, out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
@@ -346,8 +329,8 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		return schedule_any(service, delay_ns, fn, arg, out, 0);
 	if (tw_unlikely(!service->time.published))
 		return schedule_counted(service, delay_ns, fn, arg, out);
-	if (tw_likely(schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, NULL, true,
-				       out, &r)))
+	if (tw_likely(
+		schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, true, out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
@@ -356,20 +339,24 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 {
 	int r;
 	if (tw_likely(service && fn) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, NULL,
-				       true, out, &r)))
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, NULL, true,
+				       out, &r)))
 		return r;
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
 
+/* is_sound: it needs no check but that of its range. */
 static __attribute__((noinline)) int schedule_task(const char *call, tw_service *service,
-						   const struct tw_task *task, tw_timer *out)
+						   const struct tw_task *task, bool is_sound,
+						   tw_timer *out)
 {
 	struct tw_task other;
 	struct tw_period period;
+	int r = 0;
 	if (tw__forked(service))
 		return refused(NULL, out, -EPERM);
-	int r = tw__task_read(call, service, &task, &other, &period);
+	if (!is_sound || !tw__when_is_in_range(service, task->flags, task->when_ns))
+		r = tw__task_read(call, service, &task, &other, &period);
 	if (r)
 		return r == -ERANGE ? out_of_range(service, out, call, NULL) : r;
 	return schedule_full(service, task, task->period ? &period : NULL, out);
@@ -381,13 +368,14 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (tw_unlikely(!service || !task))
 		return tw__invalid("%s is NULL", service ? "task" : "service");
 	/* the size first: an older caller's struct may end before the other members */
-	bool is_known = task->size == sizeof *task, plain = is_known && tw__task_is_plain(task);
-	if (tw_likely(is_known && (plain ? task->fn != NULL : tw__task_is_usual(task))) &&
+	bool is_known = task->size == sizeof *task;
+	bool plain = is_known && tw__task_is_plain(service, task) && task->fn;
+	if (tw_likely(plain || (is_known && tw__task_is_usual(task))) &&
 	    tw_likely(schedule_shortly(
 		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
-		task->when_ns, NULL, NULL, 0, task, plain, out, &r)))
+		task->when_ns, NULL, NULL, task, plain, out, &r)))
 		return r;
-	return schedule_task(__func__, service, task, out);
+	return schedule_task(__func__, service, task, plain, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg,
@@ -396,5 +384,5 @@ int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn
 	if (!service || !period || !fn)
 		return tw__invalid("%s is NULL", !service ? "service" : period ? "fn" : "period");
 	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .period = period};
-	return schedule_task(__func__, service, &task, out);
+	return schedule_task(__func__, service, &task, false, out);
 }

@@ -2,7 +2,6 @@
 #ifndef TW_WHEEL_SCHEDULE_H
 #define TW_WHEEL_SCHEDULE_H
 
-#include "mpsc/base/atomics.h"
 #include "wheel/core/service.h"
 #include "mpsc/base/entry.h"
 
@@ -20,16 +19,6 @@ static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flag
 				  : when_ns <= TW_MAX_DELAY_NS;
 }
 
-/*
- * Schedules a plain timer that the driver runs, without a context. For the delays of the layers: fn
- * calls no user function, and waits for nothing but a lock that is held for some stores.
- *
- * flags: TW_TASK_AT: when_ns is a deadline, else a delay. The caller has checked its range, and
- * that this is no forked child. Returns 0, -ENOMEM, -EAGAIN or -ESHUTDOWN.
- */
-TW_PRIVATE int tw__schedule_inline(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn,
-				   void *arg, tw_timer *out);
-
 /* ------------------------------------------------------------ schedule_task.c */
 
 /* A timer to be. */
@@ -43,15 +32,26 @@ struct tw__arming {
 	void *context;
 };
 
-/* A task that needs no extension record, unless it has a context. */
-static inline bool tw__task_is_plain(const struct tw_task *task)
+/* A task that needs no extension record of its own, unless it has a context. */
+static inline bool tw__task_is_plain(const tw_service *service, const struct tw_task *task)
 {
 	const uint32_t flags = TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_PERSISTENT;
 	uint32_t numbers = (task->flags & ~flags) | task->reserved;
 	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release |
-			     (uintptr_t)task->executor | (uintptr_t)task->context |
-			     (uintptr_t)task->name;
-	return !(numbers | pointers);
+			     (uintptr_t)task->context | (uintptr_t)task->name;
+	return !(numbers | pointers) &&
+	       (!task->executor || task->executor == service->inline_executor);
+}
+
+/* The extension record of a plain task: none, or the one of all that the driver runs. */
+static inline uint32_t tw__task_shared_ext(tw_service *service, const struct tw_task *task)
+{
+	if (!task->executor || task->executor == service->executor)
+		return TW__EXT_NONE;
+	/* written once: its line is read by all that schedule; published with the word: WORD1 */
+	if (tw_unlikely(!tw_load_relaxed(&service->named_another)))
+		tw_store_relaxed(&service->named_another, true);
+	return TW__EXT_INLINE;
 }
 
 /* A task without series or context, in which all but the range is as it should be. */
@@ -84,7 +84,7 @@ static inline uint64_t tw__task_persistent(const struct tw_task *task)
 }
 
 /* Says how to arm it. Captures the thread's context, if there is one. */
-struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,
+struct tw__arming tw__task_prepare(tw_service *service, const struct tw_task *task,
 				   const struct tw_period *period);
 
 /* ------------------------------------------------------------------- reset.c */

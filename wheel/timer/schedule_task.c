@@ -116,7 +116,7 @@ static void *task_context_of(const struct tw_task *task)
 	return task->flags & TW_TASK_CONTEXT ? task->context : tw__context_capture();
 }
 
-struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,
+struct tw__arming tw__task_prepare(tw_service *service, const struct tw_task *task,
 				   const struct tw_period *period)
 {
 	struct tw__arming arming = {.task = task,
@@ -126,7 +126,8 @@ struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_ta
 				    .value = task_first_of(task, period),
 				    .period = period,
 				    .context = task_context_of(task)};
-	arming.has_ext = arming.context || !tw__task_is_plain(task);
+	arming.has_ext = arming.context || !tw__task_is_plain(service, task);
+	arming.ext = arming.has_ext ? TW__EXT_NONE : tw__task_shared_ext(service, task);
 	if (period && arming.kind == TW__KIND_DELAY) /* the first instant is exact */
 		arming.value += tw__clock_read(service);
 	if (period)
