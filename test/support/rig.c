@@ -135,13 +135,6 @@ void probe_schedule_every(struct probe *probe, struct tw_period period)
 		  0);
 }
 
-void probe_schedule_every_released(struct probe *probe, struct tw_period period)
-{
-	struct tw_task task = probe_task(probe);
-	task.period = &period;
-	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
-}
-
 struct tw_period rate_of(uint64_t first_ns, uint64_t period_ns, uint64_t count)
 {
 	return (struct tw_period){

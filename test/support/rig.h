@@ -96,7 +96,6 @@ void probe_schedule(struct probe *probe, uint64_t delay_ns);
 void probe_schedule_at(struct probe *probe, uint64_t deadline_ns);
 void probe_schedule_released(struct probe *probe, uint64_t delay_ns); /* with a release */
 void probe_schedule_every(struct probe *probe, struct tw_period period);
-void probe_schedule_every_released(struct probe *probe, struct tw_period period);
 
 /* The full form: a task for the probe, with a release, to be filled in; and its scheduling. */
 struct tw_task probe_task(struct probe *probe);

@@ -264,7 +264,7 @@ static void play_step(const struct script *script, const struct step *step)
 			 step->wanted);
 }
 
-void open_stage(const struct stage *stage, const char *given)
+static void open_stage(const struct stage *stage, const char *given)
 {
 	now.stage = stage;
 	now.used = 0;
@@ -276,7 +276,7 @@ void open_stage(const struct stage *stage, const char *given)
 	script_opened(&words);
 }
 
-void close_stage(void)
+static void close_stage(void)
 {
 	now.told = 0;
 	script_end();

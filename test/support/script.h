@@ -85,10 +85,6 @@ void play(const struct stage *stage, const struct verb *more, const struct scrip
 
 #define PLAY(stage, more, scripts) play(stage, more, scripts, sizeof(scripts) / sizeof *(scripts))
 
-/* For a test that is no table: what a script does at its begin, and at its end. */
-void open_stage(const struct stage *stage, const char *given);
-void close_stage(void);
-
 /* Makes these calls of the script that plays; NULL: none. */
 void play_calls(const char *calls);
 

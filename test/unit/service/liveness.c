@@ -1,112 +1,87 @@
 /* Liveness: what runs where and since when, what is overdue, whether the driver polls. */
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "test/support/gates.h"
 #include "test/support/liveness.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(service_liveness, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(service_liveness, of_an_idle_service_is_all_quiet)
+#define GAUGE(name) GAUGE_OF(tw_service_liveness, name)
+
+static const struct gauge gauges[] = {
+    GAUGE(since_turn_ns), GAUGE(turn_late_ns), GAUGE(overdue),          GAUGE(overdue_ns),
+    GAUGE(running),       GAUGE(longest_ns),   GAUGE(longest_since_ns), {NULL, 0},
+};
+
+/* By ms, or a number. */
+static void say_liveness(const struct words *words)
 {
-	rig_advance(&rig, SECOND);
-	struct tw_service_liveness seen = liveness_of(rig.service);
-	expect_eq(seen.now_ns, rig_now(&rig));
-	expect_eq(seen.overdue + seen.overdue_ns + seen.overdue_timer.id, 0);
-	expect_eq(seen.running + seen.longest_ns, 0);
-	cr_assert(!seen.longest_fn && !seen.longest_arg);
+	struct tw_service_liveness seen = liveness_of(timer_stage.rig->service);
+	expect_eq(seen.now_ns, rig_now(timer_stage.rig));
+	expect_eq(seen.longest_thread, seen.running ? gettid() : 0);
+	seen.longest_since_ns -= seen.running ? RIG_START_NS : 0;
+	for (const struct gauge *gauge = gauges; gauge->name; gauge++) {
+		uint64_t *value = (uint64_t *)(void *)((char *)&seen + gauge->offset);
+		*value /= strstr(gauge->name, "_ns") ? MS : 1;
+	}
+	say_gauges(words, gauges, &seen);
 }
 
-Test(service_liveness, tells_what_is_overdue_and_since_when_nobody_has_turned)
+static const struct verb verbs[] = {{"alive", say_liveness}, {NULL, NULL}};
+
+static const struct script scripts[] = {
+    {"of an idle service is all quiet",
+     {{"drive 1000; alive overdue overdue_ns running longest_ns",
+       "@1000 overdue=0, overdue_ns=0, running=0, longest_ns=0"}}},
+    /* nobody has planned a turn, which would be late */
+    {"tells what is overdue and since when nobody has turned",
+     {{"timer 0 in=5 plain; timer 1 in=2 plain; timer 2 in=3600000 plain; timer 3 in=34560000000 "
+       "plain; drive 1; alive overdue",
+       "@1 overdue=0"},
+      {"pass 29; alive since_turn_ns turn_late_ns overdue overdue_ns",
+       "@30 since_turn_ns=29, turn_late_ns=0, overdue=2, overdue_ns=28"},
+      {"poll; alive overdue since_turn_ns",
+       "run 1 late=28, run 0 late=25, 2, overdue=0, since_turn_ns=0"}}},
+    {"counts far timers that are overdue",
+     {{"timer 0 in=3456000000 plain; timer 1 in=34560000000 plain; drive 1728000000", ""},
+      {"pass 1814400000; alive overdue overdue_ns", "@3542400000 overdue=1, overdue_ns=86400000"},
+      {"poll; alive overdue", "run 0 late=86400000, 1, overdue=0"}}},
+    {"shows the callback that runs",
+     {{"timer 0 in=10 plain stays=3 {alive running longest_ns longest_since_ns}; drive 10",
+       "@10 run 0, @13 running=1, longest_ns=3, longest_since_ns=10"},
+      {"alive running", "running=0"}}},
+    /* on one thread */
+    {"shows the outer callback when an inner one has ended",
+     {{"given queued; timer 0 in=1 plain stays=3 {next; alive running longest_since_ns}; timer 1 "
+       "in=1 plain; hold; drive 1",
+       ""},
+      {"next; alive running",
+       "@1 run 0, @4 run 1 late=3, running=1, longest_since_ns=1, running=0"}}},
+    {"shows a run behind a slow release no older than it is",
+     {{"timer 0 in=1 [pass 3000]; timer 1 in=1 plain {alive running longest_ns longest_since_ns}",
+       ""},
+      {"drive 1", "@1 run 0, 0 fired, @3001 run 1 late=3000, running=1, longest_ns=0, "
+		  "longest_since_ns=3001"}}},
+    {"the same behind the release of a member that a callback cancels",
+     {{"group 0; timer 0 in=1 plain {group_cancel 0}; timer 1 in=9 group=0 [pass 3000]", ""},
+      {"timer 2 in=1 plain {alive running longest_ns longest_since_ns}; drive 1",
+       "@1 run 0, 1 cancelled, @3001 run 2 late=3000, running=1, longest_ns=0, "
+       "longest_since_ns=3001"}}},
+};
+
+Test(service_liveness, follows_the_scripts)
 {
-	struct probe probes[] = {PROBE(&rig, 0), PROBE(&rig, 1), PROBE(&rig, 2), PROBE(&rig, 3)};
-	probe_schedule(&probes[0], 5 * MS);
-	probe_schedule(&probes[1], 2 * MS);
-	probe_schedule(&probes[2], HOUR);
-	probe_schedule(&probes[3], 400 * DAY);
-	rig_advance(&rig, MS);
-	expect_eq(liveness_of(rig.service).overdue, 0);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 30 * MS), 0);
-	struct tw_service_liveness seen = liveness_of(rig.service);
-	expect_eq(seen.since_turn_ns, 29 * MS);
-	expect_eq(seen.turn_late_ns, 0); /* nobody has planned a turn */
-	expect_eq(seen.overdue, 2);
-	expect_eq(seen.overdue_ns, 28 * MS);
-	expect_eq(seen.overdue_timer.id, probes[1].timer.id);
-	tw_service_advance(rig.service, TW_NO_LIMIT);
-	expect_eq(liveness_of(rig.service).overdue, 0);
-	expect_eq(liveness_of(rig.service).since_turn_ns, 0);
+	PLAY(&timer_stage, verbs, scripts);
 }
 
-Test(service_liveness, counts_far_timers_that_are_overdue)
-{
-	struct probe probes[] = {PROBE(&rig, 0), PROBE(&rig, 1)};
-	probe_schedule(&probes[0], 40 * DAY);
-	probe_schedule(&probes[1], 400 * DAY);
-	rig_advance(&rig, 20 * DAY);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 41 * DAY), 0);
-	struct tw_service_liveness seen = liveness_of(rig.service);
-	expect_eq(seen.overdue, 1);
-	expect_eq(seen.overdue_ns, DAY);
-	expect_eq(seen.overdue_timer.id, probes[0].timer.id);
-	tw_service_advance(rig.service, TW_NO_LIMIT);
-	expect_eq(liveness_of(rig.service).overdue, 0);
-}
-
-/* ------------------------------------------------------------ what runs */
-
-static struct tw_service_liveness seen_inside;
-
-static void look(struct probe *probe)
-{
-	seen_inside.size = sizeof(seen_inside);
-	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * MS);
-	probe->answer = tw_service_liveness(probe->rig->service, &seen_inside);
-}
-
-Test(service_liveness, shows_the_callback_that_runs)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = look;
-	probe_schedule(&probe, 10 * MS);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(probe.answer, 0);
-	expect_eq(seen_inside.running, 1);
-	cr_assert(seen_inside.longest_fn == probe_run);
-	cr_assert(seen_inside.longest_arg == &probe);
-	expect_eq(seen_inside.longest_since_ns, RIG_START_NS + 10 * MS);
-	expect_eq(seen_inside.longest_ns, 3 * MS);
-	expect_eq(seen_inside.longest_thread, gettid());
-	expect_eq(liveness_of(rig.service).running, 0);
-}
-
-static void run_the_next_then_look(struct probe *probe)
-{
-	queue_executor_run_next(&queue);
-	look(probe);
-}
-
-/* A run within a run on one thread: the outer one is shown. */
-Test(service_liveness, shows_the_outer_callback_when_an_inner_one_has_ended)
-{
-	reopen_on_queue();
-	struct probe outer = PROBE(&rig, 1), inner = PROBE(&rig, 2);
-	outer.act = run_the_next_then_look;
-	probe_schedule(&outer, MS);
-	probe_schedule(&inner, MS);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_run_next(&queue), 1);
-	expect_eq(inner.runs, 1);
-	expect_eq(seen_inside.running, 1);
-	cr_assert(seen_inside.longest_arg == &outer);
-	expect_eq(liveness_of(rig.service).running, 0);
-}
-
-/* ------------------------------------------------- an inner run, or a release before it */
+/* ------------------------------------------------------------ an inner run */
 
 static struct rig inner;
-static struct tw_service_liveness seen_of_inner;
+static struct tw_service_liveness seen_inside, seen_of_inner;
 
 static void look_at_both(void *arg)
 {
@@ -134,48 +109,6 @@ Test(service_liveness, shows_the_outer_run_to_its_service)
 	expect_eq(liveness_of(rig.service).running + liveness_of(inner.service).running, 0);
 	expect_eq(tw_strand_destroy(strand), 0);
 	rig_close(&inner);
-}
-
-static tw_group group;
-
-static void take_long(struct probe *probe)
-{
-	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * SECOND);
-}
-
-static void cancel_group(struct probe *probe)
-{
-	tw_group_cancel(probe->rig->service, group);
-}
-
-/* The release of a one-shot, or of a member that a callback cancels, takes long. */
-static void expect_young_behind_a_release(bool of_member)
-{
-	reopen_rig(NULL);
-	struct probe cancels = PROBE(&rig, 0), slow = PROBE(&rig, 1), looks = PROBE(&rig, 2);
-	struct tw_task task = probe_task(&slow);
-	cancels.act = cancel_group;
-	slow.act_in_release = take_long;
-	looks.act = look;
-	task.when_ns = MS;
-	if (of_member) {
-		expect_eq(tw_group_create(&group, rig.service), 0);
-		task.group = group;
-		probe_schedule(&cancels, MS);
-	}
-	probe_schedule_task(&slow, &task);
-	probe_schedule(&looks, MS);
-	rig_advance(&rig, MS);
-	expect_eq(slow.releases, 1);
-	expect_ge(looks.ran_at_ns, RIG_START_NS + 3 * SECOND);
-	expect_eq(seen_inside.running, 1);
-	expect_eq(seen_inside.longest_since_ns, looks.ran_at_ns);
-}
-
-Test(service_liveness, shows_a_run_behind_a_slow_release_no_older_than_it_is)
-{
-	expect_young_behind_a_release(false);
-	expect_young_behind_a_release(true);
 }
 
 /* ---------------------------------------------------------------------- real time */

@@ -2,7 +2,9 @@
  * pthread_cancel: a call that is there to run callbacks runs them to their end. In test/contract
  * all calls are made with a pending pthread_cancel.
  */
-#include "test/support/cancelled.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "test/support/rig_suite.h"
 
 TestSuite(service_real_cancelled_runs, .init = open_rig, .fini = close_rig, .timeout = 60);
@@ -12,6 +14,38 @@ static tw_scheduler *scheduler;
 static tw_action_scheduler *actions;
 static tw_action *action;
 static atomic_int ran;
+
+struct caller {
+	int (*call)(void);
+	atomic_bool pending, returned;
+	int answer;
+};
+
+__attribute__((noreturn)) static void *make_the_call(void *arg)
+{
+	struct caller *caller = arg;
+	while (!caller->pending) { /* no cancellation point */
+	}
+	caller->answer = caller->call();
+	caller->returned = true;
+	for (;;)
+		pthread_testcancel();
+}
+
+/* What the call answers to a thread that is cancelled before it, and ends only after it. */
+static int cancelled_in(int (*call)(void))
+{
+	struct caller caller = {.call = call};
+	pthread_t thread;
+	void *end;
+	expect_eq(pthread_create(&thread, NULL, make_the_call, &caller), 0);
+	expect_eq(pthread_cancel(thread), 0);
+	caller.pending = true;
+	expect_eq(pthread_join(thread, &end), 0);
+	cr_assert(end == PTHREAD_CANCELED);
+	cr_assert(caller.returned, "the thread ended inside the call");
+	return caller.answer;
+}
 
 static void expect_runs(int (*call)(void), int answer, int runs)
 {
