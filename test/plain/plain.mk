@@ -78,5 +78,4 @@ coverage: deps-build+coverage ## lines and branches that tests run; report in bu
 
 faults: deps-build ## refuses each request to the system, one after the other, and lists the outcomes
 	$(again) build/release/plain/run
-	$(Q)FAULTS_LIST=1 build/release/plain/run --filter 'faults/*'
-	$(Q)build/release/plain/run --filter 'real_faults/*'
+	$(Q)FAULTS_LIST=1 build/release/plain/run --filter 'faults_service/*'
