@@ -2,38 +2,37 @@
 #include "limiter_script.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "misuse_text.h"
 
 struct limited script_home;
-struct load script_loads[64];
+static struct load loads[64];
 
 static const int64_t as_given = INT64_MIN;
 
 static const char *in_idle;       /* calls of the next listeners */
 static const char *in_idle_event; /* of the next event */
 
-/* ------------------------------------------------------------------- open, close */
-
 static void expect_job(tw_job job, uint64_t id)
 {
-	expect_eq(job.id, script_loads[id - 1].job.id);
+	expect_eq(job.id, loads[id - 1].job.id);
 }
 
 static void say_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
 	expect_job(job, id);
-	expect_eq(attempt, script_loads[id - 1].starts + 1);
+	expect_eq(attempt, loads[id - 1].starts + 1);
 	say("started %d", (int)id - 1);
-	play_calls(script_loads[id - 1].in_started);
+	play_calls(loads[id - 1].in_started);
 }
 
 static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
 	expect_job(job, id);
-	expect_eq(attempt, script_loads[id - 1].starts);
+	expect_eq(attempt, loads[id - 1].starts);
 	say("retried %d after %d", (int)id - 1, (int)(delay_ns / MS));
-	play_calls(script_loads[id - 1].in_retried);
+	play_calls(loads[id - 1].in_retried);
 }
 
 static void say_settled(void *arg, tw_job job, const struct tw_job_result *result)
@@ -44,7 +43,7 @@ static void say_settled(void *arg, tw_job job, const struct tw_job_result *resul
 
 static void say_idle(void *arg)
 {
-	cr_assert_eq(arg, script_loads);
+	cr_assert_eq(arg, loads);
 	say("idle");
 	const char *calls = in_idle_event;
 	in_idle_event = NULL;
@@ -66,12 +65,12 @@ static void open_limiter(const struct words *given)
 							     .retried = say_retried,
 							     .settled = say_settled,
 							     .idle = say_idle,
-							     .arg = script_loads});
+							     .arg = loads});
 	if (has_word(given, "inline")) {
 		config.executor = tw_executor_inline();
 		service.tick_ns = 50000;
 	}
-	memset(script_loads, 0, sizeof script_loads);
+	memset(loads, 0, sizeof loads);
 	in_idle = NULL;
 	in_idle_event = given->in_release;
 	tw_set_misuse_hook(keep_text);
@@ -83,7 +82,7 @@ static void open_limiter(const struct words *given)
 static void close_limiter(void)
 {
 	limited_close(&script_home);
-	for (const struct load *load = script_loads; load < script_loads + 64; load++) {
+	for (const struct load *load = loads; load < loads + 64; load++) {
 		expect_eq(load->dones, load->has_done);
 		expect_eq(load->releases, load->is_accepted);
 	}
@@ -125,7 +124,7 @@ static void set_calls(struct load *load, const struct words *words)
 
 static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 {
-	struct load *load = &script_loads[n];
+	struct load *load = &loads[n];
 	*load = (struct load){.home = &script_home,
 			      .number = (int)n,
 			      .takes_ns = ms_of(words, "takes"),
@@ -163,7 +162,7 @@ static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 
 static void note_answer(int64_t n, const struct tw_limiter_task *task, int r)
 {
-	struct load *load = &script_loads[n];
+	struct load *load = &loads[n];
 	load->is_accepted = r == 0 && task->release;
 	load->has_done = r == 0 && task->done;
 	expect_eq(load->job.id != 0, r == 0);
@@ -174,9 +173,8 @@ static void submit(const struct words *words)
 {
 	EACH_NUMBER (words, n) {
 		struct tw_limiter_task task = script_task(n, words);
-		note_answer(
-		    n, &task,
-		    tw_limiter_submit_task(script_home.limiter, &task, &script_loads[n].job));
+		note_answer(n, &task,
+			    tw_limiter_submit_task(script_home.limiter, &task, &loads[n].job));
 	}
 }
 
@@ -190,7 +188,7 @@ static void submit_waiting(const struct words *words)
 		task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
 		task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
 	}
-	submitter_begin(&submitter, &script_loads[n], task);
+	submitter_begin(&submitter, &loads[n], task);
 }
 
 static void await_submitted(const struct words *words)
@@ -202,7 +200,7 @@ static void await_submitted(const struct words *words)
 static struct load *load_of(const struct words *words)
 {
 	expect_gt(words->numbers, 0);
-	return &script_loads[words->number[0]];
+	return &loads[words->number[0]];
 }
 
 static void complete_by(const struct words *words, tw_job job)
@@ -231,7 +229,7 @@ static void complete(const struct words *words)
 static void cancel(const struct words *words)
 {
 	EACH_NUMBER (words, n)
-		say_outcome(tw_job_cancel(script_home.limiter, script_loads[n].job));
+		say_outcome(tw_job_cancel(script_home.limiter, loads[n].job));
 }
 
 static void set_priority(const struct words *words)
@@ -269,7 +267,7 @@ static void listener(void *arg, const struct tw_job_result *results, size_t n)
 	say("listener %d", *(int *)arg);
 	play_calls(in_idle);
 	for (size_t i = 0; i < n; i++) {
-		struct load *load = &script_loads[results[i].id - 1];
+		struct load *load = &loads[results[i].id - 1];
 		say("result %d %s", (int)results[i].id - 1, load_status(&results[i]));
 		expect_eq(results[i].attempts, load->starts);
 		cr_assert_eq(results[i].value, load->starts ? load : NULL);
@@ -320,6 +318,102 @@ static void say_misuse(const struct words *words)
 	say("%s", text);
 }
 
+static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
+
+static void say_state(const struct words *words)
+{
+	EACH_NUMBER (words, n) {
+		const struct load *load = &loads[n];
+		int state = tw_job_state(script_home.limiter, load->job);
+		if (load->attempt.id)
+			expect_eq(tw_job_state(script_home.limiter, load->attempt), state);
+		say("%s", states[state]);
+	}
+}
+
+static void say_wait(const struct words *words)
+{
+	struct tw_job_result result = {.id = 0};
+	struct load *load = &loads[words->number[0]];
+	uint64_t timeout_ns = words->numbers > 1 ? (uint64_t)words->number[1] * MS : 0;
+	int r = tw_job_wait(script_home.limiter, load->job, timeout_ns, &result);
+	if (r == TW_GONE)
+		say("GONE");
+	else if (r)
+		say_answer(r);
+	else
+		say("was %s", load_status(&result));
+	if (r == 0 && load->dones)
+		cr_assert_eq(result.value, load->result.value);
+}
+
+/* By the handle, and if there was an attempt, by that too. */
+static void say_cancelled(const struct words *words)
+{
+	EACH_NUMBER (words, n) {
+		const struct load *load = &loads[n];
+		bool is = tw_job_is_cancelled(script_home.limiter, load->job);
+		if (load->attempt.id)
+			expect_eq(tw_job_is_cancelled(script_home.limiter, load->attempt), is);
+		say("%s", is ? "is cancelled" : "goes on");
+	}
+}
+
+static void say_released(const struct words *words)
+{
+	EACH_NUMBER (words, n)
+		say("%s", loads[n].releases ? "released" : "not released");
+}
+
+#define GAUGE(name) GAUGE_OF(tw_limiter_stats, name)
+
+static const struct gauge stats_gauges[] = {
+    GAUGE(max_concurrency),
+    GAUGE(running),
+    GAUGE(late),
+    GAUGE(permits),
+    GAUGE(debt),
+    GAUGE(pending),
+    GAUGE(retrying),
+    GAUGE(added),
+    GAUGE(succeeded),
+    GAUGE(failed),
+    GAUGE(cancelled),
+    GAUGE(timed_out),
+    GAUGE(dropped),
+    GAUGE(retried),
+    GAUGE(rejected),
+    GAUGE(refused_completions),
+    GAUGE(run_mean_ns),
+    GAUGE(queue_mean_ns),
+    {NULL, 0},
+};
+
+static void say_stats(const struct words *words)
+{
+	struct tw_limiter_stats stats = limited_stats(&script_home);
+	say_gauges(words, stats_gauges, &stats);
+}
+
+struct figures {
+	uint64_t id, attempts, queued, run;
+};
+
+static void say_result(const struct words *words)
+{
+	static const struct gauge gauges[] = {{"id", offsetof(struct figures, id)},
+					      {"attempts", offsetof(struct figures, attempts)},
+					      {"queued", offsetof(struct figures, queued)},
+					      {"run", offsetof(struct figures, run)},
+					      {NULL, 0}};
+	const struct tw_job_result *result = &loads[words->number[0]].result;
+	struct figures figures = {result->id, result->attempts, result->queued_ns / MS,
+				  result->run_ns / MS};
+	struct words names = {.n = words->n - 1};
+	memcpy(&names.word[1], &words->word[2], sizeof names.word - 2 * sizeof names.word[0]);
+	say_gauges(&names, gauges, &figures);
+}
+
 static const struct verb verbs[] = {
     {"misuse", say_misuse},
     {"submit", submit},
@@ -328,11 +422,11 @@ static const struct verb verbs[] = {
     {"end", end},
     {"complete", complete},
     {"cancel", cancel},
-    {"state", limiter_say_state},
+    {"state", say_state},
     {"priority", set_priority},
-    {"wait", limiter_say_wait},
-    {"is_cancelled", limiter_say_cancelled},
-    {"released", limiter_say_released},
+    {"wait", say_wait},
+    {"is_cancelled", say_cancelled},
+    {"released", say_released},
     {"pause", pause_it},
     {"resume", resume_it},
     {"close", close_it},
@@ -342,8 +436,8 @@ static const struct verb verbs[] = {
     {"rate", set_rate},
     {"wait_idle", wait_idle},
     {"on_idle", listen_idle},
-    {"stats", limiter_say_stats},
-    {"result", limiter_say_result},
+    {"stats", say_stats},
+    {"result", say_result},
     {NULL, NULL},
 };
 

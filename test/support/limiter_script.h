@@ -43,17 +43,6 @@
 #include "script.h"
 
 extern const struct stage limiter_stage;
-
-/* What the script that plays has. */
-extern struct limited script_home;
-extern struct load script_loads[64];
-
-/* Verbs. */
-void limiter_say_state(const struct words *words);
-void limiter_say_wait(const struct words *words);
-void limiter_say_cancelled(const struct words *words);
-void limiter_say_released(const struct words *words);
-void limiter_say_stats(const struct words *words);
-void limiter_say_result(const struct words *words);
+extern struct limited script_home; /* of the script that plays */
 
 #endif

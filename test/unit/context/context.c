@@ -2,18 +2,15 @@
  * The context pointer: what is scheduled runs under what its thread had then, and leaves no trace
  * on the thread that runs it.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
-#include "test/support/members.h"
 #include "wheel/core/service.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(context, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static int first, second, drivers;
+static int first, second;
 
 /* Writes down the context it runs under; does something there. */
 struct seer {
@@ -162,31 +159,6 @@ Test(context, costs_no_side_record_where_there_is_none)
 	expect_eq(tw_schedule(rig.service, MS, see, &seer, NULL), 0);
 	expect_eq(rig.service->slots.written[TW__EXTS], true);
 	rig_advance(&rig, SECOND);
-}
-
-static void *run_all(void *arg)
-{
-	tw_context_set(&drivers);
-	queue_executor_run_all(arg);
-	return tw_context_get();
-}
-
-Test(context, is_restored_on_a_foreign_executors_thread)
-{
-	reopen_on_queue();
-	struct seer one = {.act = set_another}, two = {0};
-	tw_context_set(&first);
-	expect_eq(tw_schedule(rig.service, MS, see, &one, NULL), 0);
-	tw_context_set(NULL);
-	expect_eq(tw_schedule(rig.service, MS, see, &two, NULL), 0);
-	rig_advance(&rig, 10 * MS);
-	pthread_t thread;
-	void *afterwards;
-	pthread_create(&thread, NULL, run_all, &queue);
-	pthread_join(thread, &afterwards);
-	expect_saw(&one, 0, &first);
-	expect_saw(&two, 0, NULL);
-	cr_assert_eq(afterwards, &drivers);
 }
 
 /* ------------------------------------------------------------------ pool tasks */

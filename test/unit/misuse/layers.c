@@ -356,19 +356,3 @@ Test(misuse_layers, simulations)
 	ROW(-EINVAL, "tw_sim_close: mode" BAD, tw_sim_close(sim, TW_CLOSE_DRAIN));
 	ROW(-ERANGE, "tw_sim_run_for: ns" BAD, tw_sim_run_for(sim, UINT64_MAX));
 }
-
-/* ------------------------------------------------------------------- destroy */
-
-Test(misuse_layers, null_may_be_destroyed)
-{
-	expect_eq(tw_strand_destroy(NULL), 0);
-	expect_eq(tw_limiter_destroy(NULL), 0);
-	expect_eq(tw_semaphore_destroy(NULL), 0);
-	expect_eq(tw_sim_destroy(NULL), 0);
-	expect_eq(tw_scheduler_destroy(NULL), 0);
-	expect_eq(tw_action_scheduler_destroy(NULL), 0);
-	expect_eq(tw_action_destroy(NULL), TW_GONE);
-	expect_eq(tw_manual_destroy(NULL), 0);
-	expect_eq(tw_clock_manual_destroy(NULL), 0);
-	cr_assert_null(tw_manual_executor(NULL));
-}
