@@ -7,9 +7,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <execinfo.h>
-#endif
 
 #include "test/support/expect.h"
 #include "test/support/threads.h"
@@ -71,36 +68,8 @@ static void end_with_the_thread(void)
 #endif
 }
 
-/* A child that hangs tells where, and dies of the signal: for addr2line. */
-static void tell_stack(int signal)
-{
-#ifdef __GLIBC__
-	void *frames[64];
-	backtrace_symbols_fd(frames, backtrace(frames, 64), 2);
-#endif
-	raise(signal);
-}
-
-static void die_when_it_hangs(void)
-{
-	const struct sigaction action = {.sa_handler = tell_stack,
-					 .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
-	sigaction(SIGALRM, &action, NULL);
-	alarm(PATIENCE_S);
-}
-
-/* The first call of backtrace allocates. */
-static void get_backtrace_ready(void)
-{
-#ifdef __GLIBC__
-	void *frame;
-	backtrace(&frame, 1);
-#endif
-}
-
 pid_t child_fork(void)
 {
-	get_backtrace_ready();
 #ifdef __SANITIZE_ADDRESS__
 	let_others_sleep();
 #endif
@@ -109,7 +78,8 @@ pid_t child_fork(void)
 		sigset_t none;
 		sigemptyset(&none);
 		pthread_sigmask(SIG_SETMASK, &none, NULL);
-		die_when_it_hangs();
+		signal(SIGALRM, SIG_DFL);
+		alarm(PATIENCE_S);
 		on_exit(leave, NULL);
 		end_with_the_thread();
 	}

@@ -103,35 +103,6 @@ Test(pool, refuses_what_its_queue_cannot_hold)
 	expect_eq(atomic_load(&ran), 17);
 }
 
-static tw_pool *own;
-static int answers[2];
-static atomic_int asked;
-
-/* It would wait for itself. */
-static void wait_for_own_pool(void *ran)
-{
-	pass(&gate);
-	answers[0] = tw_pool_submit_wait(own, count, ran, TW_FOREVER);
-	atomic_store(&asked, 1);
-	answers[1] = tw_pool_close(own, TW_CLOSE_DRAIN, NULL, NULL);
-}
-
-Test(pool, does_not_let_a_worker_wait_for_itself)
-{
-	atomic_int ran = 0;
-	own = pool_of(1, 16);
-	expect_eq(tw_pool_submit(own, wait_for_own_pool, &ran), 0);
-	await_value(&gate.inside, 1);
-	int held = fill(own, &ran);
-	let_go(&gate, 1);
-	await_value(&asked, 1); /* a closed pool answers -ESHUTDOWN */
-	expect_eq(tw_pool_close(own, TW_CLOSE_DRAIN, NULL, NULL), 0);
-	expect_eq(answers[0], -EDEADLK);
-	expect_eq(answers[1], -EDEADLK);
-	expect_eq(atomic_load(&ran), held);
-	expect_eq(tw_pool_destroy(own), 0);
-}
-
 Test(pool, a_slow_task_delays_no_other_while_a_worker_is_free)
 {
 	atomic_int ran = 0;

@@ -293,28 +293,6 @@ Test(runs_every, runs_the_tasks_of_a_strand_in_order_and_none_inside_submit)
 	for_each(carries_a_strand);
 }
 
-static void carries_a_semaphore(struct subject *s)
-{
-	enum { COUNT = 50 };
-	tw_semaphore *semaphore;
-	atomic_store(&ran, 0);
-	expect_eq(tw_semaphore_create(&semaphore, s->rig.service, s->executor, 1), 0);
-	for (int i = 0; i < COUNT; i++)
-		expect_eq(tw_semaphore_acquire_async(semaphore, 1, note, at(i), NULL), 0);
-	for (int i = 0; i < COUNT; i++) {
-		await(s, &ran, i + 1);
-		expect_eq(tw_semaphore_release(semaphore, 1), 0);
-	}
-	expect_order(s, COUNT);
-	while (tw_semaphore_destroy(semaphore) == -EBUSY)
-		pump(s);
-}
-
-Test(runs_every, calls_the_functions_of_a_semaphore)
-{
-	for_each(carries_a_semaphore);
-}
-
 static struct subject *pumped;
 
 static void pump_subject(void)

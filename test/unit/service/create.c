@@ -50,13 +50,6 @@ Test(service_create, without_a_config)
 
 /* ------------------------------------------------------------ sizes */
 
-Test(service_create, without_a_size_takes_nothing_but_zeros)
-{
-	expect_answer(&(struct tw_service_config){.tick_ns = MS}, -EINVAL);
-	expect_answer(&(struct tw_service_config){.sched_priority = 1}, -EINVAL);
-	expect_answer(&(struct tw_service_config){.drive = TW_DRIVE_MANUAL}, -EINVAL);
-}
-
 /* What an older program does not know is default, whatever lies behind its struct. */
 Test(service_create, with_an_older_config)
 {

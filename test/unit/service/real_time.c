@@ -3,8 +3,6 @@
  * after a cancel, everything ends. How late is the bench's business, not a test's.
  */
 #include <errno.h>
-#include <sched.h>
-#include <stdlib.h>
 
 #include "test/support/current.h"
 #include "test/support/gates.h"
@@ -52,49 +50,6 @@ Test(service_real_time, runs_all_and_none_early)
 }
 
 /* ------------------------------------------------------------ cancel and reset */
-
-Test(service_real_time, what_was_cancelled_never_runs)
-{
-	enum { COUNT = 20000 };
-	tw_service *service = open_service(2);
-	static bool cancelled[COUNT];
-	uint64_t seed = 47;
-	for (int i = 0; i < COUNT; i++) {
-		shots[i] = (struct shot){.service = service};
-		schedule_shot(&shots[i], random_below(&seed, 3 * MS));
-		int victim = (int)random_below(&seed, (uint64_t)i + 1);
-		cancelled[victim] |= tw_cancel(service, shots[victim].timer) == TW_CANCELLED;
-	}
-	for (int i = 0; i < COUNT; i++)
-		cancelled[i] |= tw_cancel_wait(service, shots[i].timer, TW_FOREVER) == TW_CANCELLED;
-	for (int i = 0; i < COUNT; i++)
-		expect_eq(shots[i].runs, !cancelled[i]);
-	close_service(service);
-}
-
-/*
- * After cancel_wait the argument may be freed: a sanitizer build would see a callback that touches
- * it later.
- */
-Test(service_real_time, what_was_waited_for_may_be_freed)
-{
-	tw_service *service = open_service(2);
-	int finished = 0;
-	for (int i = 0; i < 5000; i++) {
-		struct shot *shot = calloc(1, sizeof(*shot));
-		shot->service = service;
-		schedule_shot(shot, 0);
-		if (i % 4)
-			sched_yield();
-		int answer = tw_cancel_wait(service, shot->timer, TW_FOREVER);
-		cr_assert(answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED);
-		expect_eq(shot->runs, answer != TW_CANCELLED);
-		finished += answer == TW_FINISHED;
-		free(shot);
-	}
-	expect_ge(finished, 0);
-	close_service(service);
-}
 
 Test(service_real_time, waiting_ends_at_its_timeout)
 {
