@@ -65,4 +65,29 @@ struct tw_sim {
 /* Adds an event to the trace, and calls the event function. The lock is held. */
 void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 
+/* ---------------------------------------------------------------------- step.c */
+
+enum { TW__SIM_LATER = 2 };
+
+/*
+ * Carries out one event that is not later than limit_ns. Returns 1; 0: there is none; LATER: the
+ * next one is later; -ENOMEM, -ELOOP.
+ */
+int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
+
+/*
+ * Moves a drawn one of the workers that can move at this instant. The clock stays. UINT64_MAX:
+ * however late they are. Returns 1, 0 or -ENOMEM.
+ */
+int tw__sim_move_worker(tw_sim *sim, uint64_t now_ns);
+
+/* The executor's submit. */
+int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n);
+
+/* Queues a copy of the item. The lock is held. Returns 0 or -ENOMEM. */
+int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item);
+
+/* Drops what waits in a queue, and what workers hold of it. Runs go back to their services. */
+void tw__sim_drop(tw_sim *sim, unsigned queue);
+
 #endif

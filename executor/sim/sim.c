@@ -1,5 +1,5 @@
 /* A simulation's creation, end and public calls. step.c says what happens when. */
-#include "executor/sim/step.h"
+#include "executor/sim/internal.h"
 
 /* ---------------------------------------------------------------------- trace */
 
@@ -82,16 +82,17 @@ static int sim_leave(tw_sim *sim, int answer)
 int tw_sim_step(tw_sim *sim)
 {
 	int r = sim_enter(__func__, sim);
-	return r ? r : sim_leave(sim, tw__sim_step(sim, INT64_MAX));
+	if (!r)
+		r = sim_leave(sim, tw__sim_step(sim, INT64_MAX));
+	return r == TW__SIM_LATER ? 0 : r;
 }
 
-static int run_to(tw_sim *sim, uint64_t at_ns)
+/* Plays up to an instant. Returns 0, LATER, or an error. */
+static int play(tw_sim *sim, uint64_t limit_ns)
 {
 	int r;
-	while ((r = tw__sim_step(sim, at_ns)) == 1) {
-	}
-	if (!r)
-		tw_clock_manual_set(sim->clock, at_ns);
+	while ((r = tw__sim_step(sim, limit_ns)) == 1)
+		continue;
 	return r;
 }
 
@@ -101,11 +102,12 @@ int tw_sim_run_for(tw_sim *sim, uint64_t ns)
 	if (r)
 		return r;
 	uint64_t now_ns = tw_clock_now(sim->clock);
-	bool in_range = ns <= INT64_MAX - now_ns;
-	r = sim_leave(sim, in_range ? run_to(sim, now_ns + ns) : 0);
-	if (!in_range)
-		return tw__bad(-ERANGE, __func__, "ns");
-	return r;
+	if (ns > INT64_MAX - now_ns)
+		return sim_leave(sim, tw__bad(-ERANGE, __func__, "ns"));
+	r = play(sim, now_ns + ns);
+	if (r >= 0)
+		r = tw_clock_manual_set(sim->clock, now_ns + ns);
+	return sim_leave(sim, r);
 }
 
 int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
@@ -115,9 +117,8 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 		return r;
 	uint64_t now_ns = tw_clock_now(sim->clock),
 		 limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
-	while ((r = tw__sim_step(sim, limit_ns)) == 1) {
-	}
-	if (!r && tw__sim_next_ns(sim) != UINT64_MAX) {
+	r = play(sim, limit_ns);
+	if (r == TW__SIM_LATER) {
 		tw_clock_manual_set(sim->clock, limit_ns);
 		r = -ETIMEDOUT;
 	}
@@ -137,19 +138,6 @@ static int drain_workers(tw_sim *sim)
 	return r;
 }
 
-/* Gives all runs back to the service: those that are queued, and those that workers hold. */
-static void give_back(tw_sim *sim)
-{
-	for (unsigned i = 0; i < sim->config.workers; i++) {
-		struct tw__sim_worker *worker = &sim->workers[i];
-		if (worker->holds && worker->held.batch) {
-			worker->holds = false;
-			tw_run_return(worker->held.batch);
-		}
-	}
-	tw__sim_empty(&sim->queues[TW__SIM_BATCHES]);
-}
-
 /*
  * RUN: the close hands all over, and submit runs it, since the close waits for that. DROP: a close
  * that does not wait drops all. The workers then play what they hold.
@@ -162,7 +150,7 @@ static int close_service(tw_sim *sim, enum tw_close_mode mode)
 	sim->closing = mode == TW_CLOSE_RUN;
 	sim->failed = 0;
 	if (sim->closing)
-		give_back(sim);
+		tw__sim_drop(sim, TW__SIM_BATCHES);
 	uint64_t timeout_ns = sim->closing ? TW_FOREVER : 0;
 	while ((r = tw_service_close(sim->service, mode, timeout_ns)) == -ETIMEDOUT)
 		if ((r = drain_workers(sim)))
@@ -183,8 +171,11 @@ int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 
 static void sim_free(tw_sim *sim)
 {
-	for (unsigned i = 0; i < TW__SIM_QUEUES; i++)
-		tw__sim_empty(&sim->queues[i]);
+	for (unsigned i = 0; i < TW__SIM_QUEUES; i++) /* in a forked child something may be left */
+		for (struct tw__sim_item *item; (item = sim->queues[i].first);) {
+			sim->queues[i].first = item->next;
+			free(item);
+		}
 	pthread_mutex_destroy(&sim->lock);
 	free(sim->workers);
 	tw_clock_manual_destroy(sim->clock);
@@ -199,9 +190,7 @@ static int close_for_good(tw_sim *sim)
 	int r = tw_service_close(sim->service, TW_CLOSE_DROP, 0);
 	if (r && r != -ETIMEDOUT)
 		return r;
-	tw__sim_empty(&sim->queues[TW__SIM_TASKS]);
-	for (unsigned i = 0; i < sim->config.workers; i++)
-		sim->workers[i].holds &= sim->workers[i].held.batch != NULL;
+	tw__sim_drop(sim, TW__SIM_TASKS);
 	return tw_sim_close(sim, TW_CLOSE_DROP);
 }
 

@@ -7,16 +7,21 @@
  * the two the others may move as far as they can. To them this looks like a thread that is not
  * scheduled.
  */
-#include "executor/sim/step.h"
+#include "executor/sim/internal.h"
 
 #include "wheel/run/run.h"
 
 /* ----------------------------------------------------------------------- queues */
 
+static unsigned queue_of(const struct tw__sim_item *item)
+{
+	return item->batch ? TW__SIM_BATCHES : TW__SIM_TASKS;
+}
+
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 {
 	TW_ASSERT_LOCKED(&sim->lock);
-	struct tw__sim_queue *queue = &sim->queues[item->batch ? TW__SIM_BATCHES : TW__SIM_TASKS];
+	struct tw__sim_queue *queue = &sim->queues[queue_of(item)];
 	struct tw__sim_item *queued = malloc(sizeof *queued);
 	if (!queued)
 		return -ENOMEM;
@@ -39,11 +44,18 @@ static void take_ticket(struct tw__sim_queue *queue, struct tw__sim_item *out)
 	free(first);
 }
 
-void tw__sim_empty(struct tw__sim_queue *queue)
+void tw__sim_drop(tw_sim *sim, unsigned queue)
 {
 	struct tw__sim_item item;
-	while (queue->first) {
-		take_ticket(queue, &item);
+	for (unsigned i = 0; i < sim->config.workers; i++) {
+		struct tw__sim_worker *worker = &sim->workers[i];
+		if (!worker->holds || queue_of(&worker->held) != queue)
+			continue;
+		worker->holds = false;
+		tw_run_return(worker->held.batch);
+	}
+	while (sim->queues[queue].first) {
+		take_ticket(&sim->queues[queue], &item);
 		tw_run_return(item.batch);
 	}
 }
@@ -136,25 +148,21 @@ static unsigned overtaken(const tw_sim *sim, const struct tw__sim_item *held)
 	return count;
 }
 
-/* Returns whether a callback ran, or -ENOMEM: the ticket is not used up. */
-static int carry_out(const tw_sim *sim, const struct tw__sim_item *held)
-{
-	if (held->batch)
-		return tw__run_nth(held->batch, overtaken(sim, held));
-	void *former = tw_context_get();
-	tw_context_set(held->context);
-	held->fn(held->arg);
-	tw_context_set(former);
-	return 1;
-}
-
-/* Carries out what the worker holds. */
+/* Carries out what the worker holds. -ENOMEM: the ticket is not used up. */
 static int sim_run(tw_sim *sim, unsigned index)
 {
 	struct tw__sim_worker *worker = &sim->workers[index];
+	int r = 1;
 	sim->current = (int)index;
 	sim->spent_ns = 0;
-	int r = carry_out(sim, &worker->held);
+	if (worker->held.batch) {
+		r = tw__run_nth(worker->held.batch, overtaken(sim, &worker->held));
+	} else {
+		void *former = tw_context_get();
+		tw_context_set(worker->held.context);
+		worker->held.fn(worker->held.arg);
+		tw_context_set(former);
+	}
 	sim->current = -1;
 	if (r < 0)
 		return r;
@@ -225,12 +233,6 @@ static uint64_t next_move_ns(tw_sim *sim)
 	return next_ns;
 }
 
-uint64_t tw__sim_next_ns(tw_sim *sim)
-{
-	uint64_t turn_ns = next_turn_ns(sim), move_ns = next_move_ns(sim);
-	return turn_ns < move_ns ? turn_ns : move_ns;
-}
-
 /* The tick thread's turn. */
 static int drive(tw_sim *sim)
 {
@@ -255,8 +257,8 @@ int tw__sim_step(tw_sim *sim, uint64_t limit_ns)
 		return r;
 	uint64_t turn_ns = next_turn_ns(sim), move_ns = next_move_ns(sim);
 	uint64_t next_ns = turn_ns < move_ns ? turn_ns : move_ns;
-	if (next_ns > limit_ns || next_ns == UINT64_MAX)
-		return 0;
+	if (next_ns > limit_ns)
+		return next_ns == UINT64_MAX ? 0 : TW__SIM_LATER;
 	if (next_ns > tw_clock_now(sim->clock)) {
 		tw_clock_manual_set(sim->clock, next_ns);
 		sim->steps = 0;
