@@ -21,9 +21,10 @@
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36, NUMBER_ROOM = 32 };
 
-/* Objects of one kind and name: what they say is added up. */
+/* Objects, or runs under way, of one kind and name: what they say is added up. */
 struct layer {
 	struct tw__seen_object seen;
+	const char *run; /* a run's name; NULL: an object */
 	uint64_t objects;
 };
 
@@ -74,46 +75,33 @@ struct page {
 	struct tw_service_liveness liveness;
 	struct tw_pool_stats pool; /* size 0: the service has none */
 	uint64_t pool_max_workers, pool_at_max;
-	const char **running; /* names, sorted */
-	size_t count, room;
-	struct layer *layers;
-	size_t layer_count, layer_room;
+	struct layer *layers; /* runs first */
+	size_t runs, count, room;
 	bool no_memory;
 };
 
 /* ------------------------------------------------------------------- reading */
 
-static void keep_run(void *context, const struct tw__seen_run *run)
-{
-	struct page *page = context;
-	if (page->count == page->room) {
-		size_t room = 2 * page->room + 64;
-		const char **running = realloc(page->running, room * sizeof *running);
-		page->no_memory |= !running;
-		if (!running)
-			return;
-		page->running = running;
-		page->room = room;
-	}
-	page->running[page->count++] = run->name ? run->name : "";
-}
-
+/* Different names have different labels (tw__text_put), so equal names are one sample. */
 static int compare_layers(const void *a, const void *b)
 {
-	const struct tw__seen_object *one = &((const struct layer *)a)->seen,
-				     *other = &((const struct layer *)b)->seen;
-	int r = strcmp(one->kind, other->kind);
-	return r ? r : strcmp(one->name, other->name);
+	const struct layer *one = a, *other = b;
+	if (!one->run || !other->run) {
+		int r = !one->run - !other->run;
+		r = r ? r : strcmp(one->seen.kind, other->seen.kind);
+		return r ? r : strcmp(one->seen.name, other->seen.name);
+	}
+	return strcmp(one->run, other->run);
 }
 
 /* Those of one kind and name become one. */
-static void add_up_layers(struct page *page)
+static void add_up(struct page *page)
 {
 	struct layer *to = page->layers;
-	if (!page->layer_count)
+	if (!page->count)
 		return;
-	qsort(to, page->layer_count, sizeof *to, compare_layers);
-	for (struct layer *from = to + 1; from < page->layers + page->layer_count; from++) {
+	qsort(to, page->count, sizeof *to, compare_layers);
+	for (struct layer *from = to + 1; from < page->layers + page->count; from++) {
 		if (compare_layers(to, from)) {
 			*++to = *from;
 			continue;
@@ -121,39 +109,34 @@ static void add_up_layers(struct page *page)
 		for (size_t i = 0; i < LAYER_FIGURES; i++)
 			*layer_figure(to, i) += *layer_figure(from, i);
 	}
-	page->layer_count = (size_t)(to + 1 - page->layers);
+	page->count = (size_t)(to + 1 - page->layers);
 }
 
-/* Room for as many again as there are. False: out of memory. */
-static bool make_room(struct page *page)
+static void keep(struct page *page, const struct layer *layer)
 {
-	size_t room = 2 * page->layer_count + 64;
-	if (room <= page->layer_room)
-		return true;
-	struct layer *layers = realloc(page->layers, room * sizeof *layers);
-	page->no_memory |= !layers;
-	if (!layers)
-		return false;
-	page->layers = layers;
-	page->layer_room = room;
-	return true;
-}
-
-static void keep_layer(void *context, const struct tw__seen_object *seen)
-{
-	struct page *page = context;
-	if (page->layer_count == page->layer_room) {
-		add_up_layers(page);
-		if (!make_room(page))
-			return;
+	if (page->count == page->room) {
+		add_up(page);
+		size_t room = 2 * page->count + 64; /* for as many again as there are */
+		if (room > page->room) {
+			struct layer *layers = realloc(page->layers, room * sizeof *layers);
+			page->no_memory |= !layers;
+			if (!layers)
+				return;
+			page->layers = layers;
+			page->room = room;
+		}
 	}
-	page->layers[page->layer_count++] = (struct layer){*seen, 1};
+	page->layers[page->count++] = *layer;
 }
 
-/* Different names have different labels (tw__text_put), so equal names are one sample. */
-static int compare_names(const void *a, const void *b)
+static void keep_run(void *context, const struct tw__seen_run *run)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	keep(context, &(struct layer){.run = run->name ? run->name : "", .objects = 1});
+}
+
+static void keep_object(void *context, const struct tw__seen_object *seen)
+{
+	keep(context, &(struct layer){.seen = *seen, .objects = 1});
 }
 
 static int read_figures(tw_service *service, struct page *page)
@@ -177,10 +160,10 @@ static int read_figures(tw_service *service, struct page *page)
 	page->pool_max_workers = page->liveness.pool_max_workers;
 	page->pool_at_max = page->liveness.pool_at_max;
 	tw__runs_visit(service, page->liveness.now_ns, keep_run, page);
-	if (page->count)
-		qsort(page->running, page->count, sizeof *page->running, compare_names);
-	tw__living_visit(service, keep_layer, page);
-	add_up_layers(page);
+	tw__living_visit(service, keep_object, page);
+	add_up(page);
+	while (page->runs < page->count && page->layers[page->runs].run)
+		page->runs++;
 	return page->no_memory ? -ENOMEM : 0;
 }
 
@@ -323,27 +306,18 @@ static const struct figure states[] = {
     {"pool_start_failures_total", "Threads that could not be started.", OF(pool.start_failures)},
 };
 
-/* Runs under way, counted by name: one line for each name, however many runs there are. */
-static void write_runs(const struct page *page)
-{
-	const char *const *name = page->running, *const *end = name + page->count, *const * first;
-	if (page->count)
-		write_head(page, "running_by_name", "gauge", "User functions under way, by name.");
-	while ((first = name) < end) {
-		while (name < end && strcmp(*first, *name) == 0)
-			name++;
-		write_sample(page, "running_by_name", "name", *first, (uint64_t)(name - first),
-			     false);
-	}
-}
-
-/* A sample of each figure for each kind and name. */
+/* Runs under way by name, and a sample of each figure for each kind and name of objects. */
 static void write_layers(const struct page *page)
 {
-	for (size_t i = 0; page->layer_count && i < LAYER_FIGURES; i++) {
+	if (page->runs)
+		write_head(page, "running_by_name", "gauge", "User functions under way, by name.");
+	for (size_t n = 0; n < page->runs; n++)
+		write_sample(page, "running_by_name", "name", page->layers[n].run,
+			     page->layers[n].objects, false);
+	for (size_t i = 0; page->runs < page->count && i < LAYER_FIGURES; i++) {
 		const struct figure *f = &layer_figures[i];
 		write_head(page, f->name, is_counter(f->name) ? "counter" : "gauge", f->help);
-		for (size_t n = 0; n < page->layer_count; n++) {
+		for (size_t n = page->runs; n < page->count; n++) {
 			struct layer *layer = &page->layers[n];
 			struct label labels[] = {{"kind", layer->seen.kind},
 						 {"name", layer->seen.name}};
@@ -372,7 +346,6 @@ static void write_page(const struct page *page)
 			&page->histograms.wait);
 	write_histogram(page, "run_seconds", "Duration of callbacks.", &page->histograms.run);
 	write_figures(page, states, sizeof states / sizeof *states);
-	write_runs(page);
 	write_layers(page);
 }
 
@@ -389,7 +362,6 @@ int tw_service_stats_prometheus(tw_service *service, FILE *out)
 	r = read_figures(service, page);
 	if (!r)
 		write_page(page);
-	free(page->running);
 	free(page->layers);
 	free(page);
 	return r ? r : ferror(out) ? -EIO : 0;
