@@ -197,12 +197,17 @@ int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns
 		     void *arg, tw_timer *out)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
-	const struct tw_task task = {.size = sizeof task,
-				     .fn = fn,
-				     .arg = arg,
-				     .when_ns = when_ns,
-				     .flags = flags | TW_TASK_CONTEXT,
-				     .executor = tw_executor_inline()};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = fn,
+			       .arg = arg,
+			       .when_ns = when_ns,
+			       .flags = flags | TW_TASK_CONTEXT,
+			       .executor = tw_executor_inline()};
+	if (tw_unlikely(when_ns > TW_MAX_DELAY_NS)) {
+		/* an instant that the service may not be able to express: this is as far */
+		task.flags = TW_TASK_CONTEXT;
+		task.when_ns = TW_MAX_DELAY_NS;
+	}
 	int r = tw_schedule_task(tw__object_service(object), &task, out);
 	object->users += r == 0;
 	return r;
