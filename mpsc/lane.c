@@ -6,16 +6,16 @@
 #include "mpsc/base/assert.h"
 
 /*
- * Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two
- * drains.
+ * Segments that a lane keeps beyond what it packs: 2 MiB, about what a busy thread pushes between
+ * two drains.
  */
-enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16, LOCK_SPINS = 4096 };
+enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16 };
 
-/* How often a take tries the lock: longer than packing takes, shorter than most compactions. */
-enum { TAKE_SPINS = 256 };
-
-/* Entries that packing looks at first, and unread ones that the last segment must have (pack). */
-enum { PACK_SAMPLE = 16, PACK_LEAST = TW__SEGMENT_ENTRIES / 2 };
+/*
+ * Entries that a look at what is dead samples. Unread ones that are worth a packing: enough to copy
+ * few entries for each push, and fewer than 2048, the dead that a producer may leave.
+ */
+enum { PACK_SAMPLE = 32, PACK_LEAST = 7 * TW__SEGMENT_ENTRIES };
 
 /*
  * From here on entries go into this segment; entry `index` of it has this position. Nothing is
@@ -29,9 +29,10 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 	lane->end = position - index + TW__SEGMENT_ENTRIES;
 }
 
-bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context)
+bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pack,
+		   void *pack_context)
 {
-	TW_ASSERT(bound > 0 && use);
+	TW_ASSERT(bound > 0 && pack);
 	memset(lane, 0, sizeof *lane);
 	lane->first = tw__segment_new(&lane->slab);
 	lane->reserve = tw__segment_new(&lane->slab);
@@ -43,10 +44,11 @@ bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use,
 	}
 	tw_store_relaxed(&lane->segments, 1);
 	lane->bound = bound;
-	lane->use = use;
-	lane->use_context = use_context;
+	lane->pack_at = PACK_LEAST;
+	lane->pack = pack;
+	lane->pack_context = pack_context;
 	write_to(lane, lane->first, 0, 0);
-	tw_store_relaxed(&lane->head_segment, lane->first);
+	tw_store_relaxed(&lane->fronts[0].segment, lane->first);
 	return true;
 }
 
@@ -60,44 +62,43 @@ void tw__lane_fini(struct tw__lane *lane)
 	tw__slab_leave(lane->slab);
 }
 
-static bool try_lock(struct tw__lane *lane)
-{
-	/* LANE3 */
-	return tw_load_relaxed(&lane->lock) == 0 && tw_exchange_acquire(&lane->lock, 1) == 0;
-}
-
-static void unlock(struct tw__lane *lane)
-{
-	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1);
-	tw_store_release(&lane->lock, 0); /* LANE3: pairs with try_lock */
-}
-
-static uint64_t backlog(const struct tw__lane *lane)
-{
-	return tw__lane_written(lane) - tw_load_acquire(&lane->head); /* LANE4: pairs with take */
-}
-
 static void count_segments(struct tw__lane *lane, int by)
 {
 	tw_store_relaxed(&lane->segments, tw_load_relaxed(&lane->segments) + (uint32_t)by);
 }
 
-/*
- * Takes the oldest segment off the chain, if the driver has left it. NULL: none, or the other side
- * is at it.
- */
-static struct tw__segment *take_spare(struct tw__lane *lane)
+static bool try_spares(struct tw__lane *lane)
 {
 	/* LANE5 */
-	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1))
-		return NULL;
+	return tw_load_relaxed(&lane->spare_lock) == 0 &&
+	       tw_exchange_acquire(&lane->spare_lock, 1) == 0;
+}
+
+static void unlock_spares(struct tw__lane *lane)
+{
+	TW_ASSERT(tw_load_relaxed(&lane->spare_lock) == 1);
+	tw_store_release(&lane->spare_lock, 0); /* LANE5: pairs with try_spares */
+}
+
+/* Takes the oldest segment off the chain, up to one that is not spare. The lock is held. */
+static struct tw__segment *take_spare_upto(struct tw__lane *lane, const struct tw__segment *end)
+{
 	struct tw__segment *segment = lane->first;
-	/* planted: segments_lost */
-	if (segment == tw_load_acquire(&lane->head_segment)) /* LANE2: pairs with take */
-		segment = NULL;
-	else
-		lane->first = segment->next;
-	tw_store_release(&lane->spare_lock, 0); /* LANE5 */
+	if (segment == end) /* planted: segments_lost */
+		return NULL;
+	lane->first = segment->next;
+	return segment;
+}
+
+/* NULL: there is none, or the other side is at it. */
+static struct tw__segment *take_spare(struct tw__lane *lane)
+{
+	if (!try_spares(lane))
+		return NULL;
+	/* LANE2: pairs with take */
+	const struct tw__segment *end = tw_load_acquire(&tw__lane_front(lane)->segment);
+	struct tw__segment *segment = take_spare_upto(lane, end);
+	unlock_spares(lane);
 	return segment;
 }
 
@@ -116,188 +117,213 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 	struct tw__segment *segment = reclaim(lane);
 	if (!segment)
 		return tw__segment_new(&lane->slab);
-	if (tw__lane_segments(lane) > backlog(lane) / TW__SEGMENT_ENTRIES + KEEP_SEGMENTS)
+	if (tw__lane_segments(lane) > tw__lane_needs(lane) + KEEP_SEGMENTS)
 		/* after a storm: one goes back for each one used */
 		tw__segment_free(reclaim(lane));
 	return segment;
 }
 
-/*
- * Positions are counted through segments, so what is left of the last one is filled with padding.
- */
+/* A segment is read out up to its end, so what is left of the last one is filled with padding. */
 static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 {
 	TW_ASSERT(!segment->next && !lane->last->next);
 	while (tw__lane_has_room(lane, 1))
 		tw__lane_put(lane, 0, 0);
-	TW_ASSERT(lane->end % TW__SEGMENT_ENTRIES == 0);
 	lane->last->next = segment;
 	count_segments(lane, 1);
 	write_to(lane, segment, 0, lane->end);
 }
 
-/* Reading and writing cursors of a compaction. */
+/* ----------------------------------------------------------------------- packing */
+
+/* A place in a chain: an entry of a segment, or its end. */
 struct cursor {
 	struct tw__segment *segment;
 	unsigned index;
 };
 
-/* Writes an entry, once. */
-static unsigned lane_keep(struct cursor *to, struct tw__entry *entry)
+/* The unread entries. */
+struct unread {
+	uint64_t turn, head, count;
+	struct cursor at;
+};
+
+/*
+ * False: a take is under way, or was, or has left nothing. What is taken later can still be read
+ * (LANE5).
+ */
+static bool look_at_unread(struct tw__lane *lane, struct unread *unread)
 {
-	if (!entry->what)
-		return 0;
-	if (to->index == TW__SEGMENT_ENTRIES)
-		*to = (struct cursor){to->segment->next, 0};
-	to->segment->entries[to->index++] = *entry;
-	entry->what = 0;
-	return 1;
+	uint64_t turn = tw_load_acquire(&lane->turn); /* LANE3 */
+	const struct tw__front *front = &lane->fronts[(turn & TW__LANE_FRONT) != 0];
+	/* LANE4 */
+	uint64_t head = tw_load_acquire(&front->head), begin = tw_load_acquire(&front->begin);
+	struct tw__segment *segment = tw_load_acquire(&front->segment);
+	*unread = (struct unread){.turn = turn,
+				  .head = head,
+				  .count = tw_load_relaxed(&lane->tail) - head,
+				  .at = {segment, (unsigned)(head - begin)}};
+	return !(turn & TW__LANE_TAKING) && tw_load_relaxed(&lane->turn) == turn && unread->count;
+}
+
+/* Moves on by n entries: to the end of a segment, if there is nothing behind. */
+static void move_on(struct cursor *at, uint64_t n)
+{
+	for (; n > TW__SEGMENT_ENTRIES - at->index; at->index = 0) {
+		n -= TW__SEGMENT_ENTRIES - at->index;
+		at->segment = at->segment->next;
+	}
+	at->index += (unsigned)n;
 }
 
 /*
- * Keeps what is to be kept of n entries that are at or behind `to`. *base: the last base, if it has
- * not been kept. How many were kept.
+ * Whether a third of a sample is dead, padding too. The sample is spread: the oldest ones are dead
+ * where few others are.
  */
-static unsigned keep_some(const struct tw__lane *lane, struct cursor *to,
-			  const struct tw__entry *entries, unsigned n, struct tw__entry *base)
+static bool many_are_dead(const struct tw__lane *lane, const struct unread *unread)
 {
-	unsigned char uses[TW__SEGMENT_ENTRIES];
-	unsigned kept = 0;
-	lane->use(lane->use_context, entries, n, uses);
-	for (unsigned i = 0; i < n; i++) {
-		if (uses[i] == TW__ENTRY_DEAD || !entries[i].what)
-			continue;
-		struct tw__entry entry = entries[i];
-		if (uses[i] == TW__ENTRY_BASE) {
-			*base = entry;
-			continue;
-		}
-		kept += lane_keep(to, base);
-		kept += lane_keep(to, &entry);
+	struct cursor at = unread->at;
+	uint64_t step = unread->count / PACK_SAMPLE;
+	unsigned alive = 0;
+	struct tw__entry out;
+	for (unsigned i = 0; i < PACK_SAMPLE; i++) {
+		struct cursor entry = at;
+		move_on(&entry, 1);
+		alive += lane->pack(lane->pack_context, &entry.segment->entries[entry.index - 1], 1,
+				    &out, 0);
+		move_on(&at, step);
 	}
-	return kept;
+	return alive * 3 <= PACK_SAMPLE * 2;
 }
 
-static void free_segments_behind(struct tw__lane *lane, struct tw__segment *segment)
+/* A chain of copies. */
+struct copies {
+	struct tw__segment *first;
+	struct cursor at;
+	uint64_t count;
+};
+
+/* Not into segments that are yet to be read, also if the driver has left them by now. */
+static bool add_segment(struct tw__lane *lane, const struct unread *unread, struct copies *copies)
 {
-	for (struct tw__segment *s = segment->next, *next; s; s = next) {
-		next = s->next;
-		tw__segment_free(s);
-		count_segments(lane, -1);
+	struct tw__segment *segment = take_spare_upto(lane, unread->at.segment);
+	if (!segment) {
+		segment = tw__segment_new(&lane->slab);
+		if (!segment)
+			return false;
+		count_segments(lane, 1);
 	}
 	segment->next = NULL;
+	if (copies->first)
+		copies->at.segment->next = segment;
+	else
+		copies->first = segment;
+	copies->at = (struct cursor){segment, 0};
+	return true;
 }
 
-/*
- * Drops the dead among the entries from a position on, in place and in order. `to` is where the
- * first of them is. Both ends of the lane are this thread's while it holds the lock, so this is
- * sequential code. Segments that fall empty stay in the chain, behind the one written to; they are
- * freed.
- */
-static void drop_dead_from(struct tw__lane *lane, struct cursor to, uint64_t position)
+/* False: out of memory. */
+static bool copy_the_living(struct tw__lane *lane, const struct unread *unread,
+			    struct copies *copies)
 {
-	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1 && !lane->unpublished);
-	struct cursor from = to;
-	struct tw__entry base = {0, 0};
-	uint64_t left = tw_load_relaxed(&lane->tail) - position;
-	while (left > 0) {
+	struct cursor from = unread->at;
+	bool room = add_segment(lane, unread, copies);
+	for (uint64_t left = unread->count; room && left > 0;) {
 		if (from.index == TW__SEGMENT_ENTRIES)
 			from = (struct cursor){from.segment->next, 0};
-		unsigned room = TW__SEGMENT_ENTRIES - from.index,
-			 n = left < room ? (unsigned)left : room;
-		position += keep_some(lane, &to, &from.segment->entries[from.index], n, &base);
+		if (copies->at.index == TW__SEGMENT_ENTRIES)
+			room = add_segment(lane, unread, copies);
+		unsigned index = copies->at.index, n = TW__SEGMENT_ENTRIES - from.index;
+		n = n < TW__SEGMENT_ENTRIES - index ? n : TW__SEGMENT_ENTRIES - index;
+		n = n < left ? n : (unsigned)left;
+		copies->at.index = lane->pack(lane->pack_context, &from.segment->entries[from.index],
+					      n, copies->at.segment->entries, index);
+		copies->count += copies->at.index;
+		copies->count -= index;
 		from.index += n;
 		left -= n;
 	}
-	position += lane_keep(&to, &base);
-	TW_ASSERT(position <= tw_load_relaxed(&lane->tail));
-	free_segments_behind(lane, to.segment);
-	write_to(lane, to.segment, to.index, position);
-	tw_store_release(&lane->tail, position); /* LANE1 */
+	return room;
 }
 
-/* All unread ones. */
-static void drop_dead(struct tw__lane *lane)
+/* Puts the copies in place of the unread entries. False: the driver has taken some meanwhile. */
+static bool put_in_place(struct tw__lane *lane, const struct unread *unread,
+			 const struct copies *copies)
 {
-	uint64_t head = tw_load_relaxed(&lane->head);
-	struct cursor at = {tw_load_relaxed(&lane->head_segment),
-			    (unsigned)(head % TW__SEGMENT_ENTRIES)};
-	if (at.index == 0 && head != 0)
-		at.index = TW__SEGMENT_ENTRIES; /* LANE8 */
-	drop_dead_from(lane, at, head);
-}
-
-static bool compact(struct tw__lane *lane)
-{
-	for (int spin = 0; spin < LOCK_SPINS; spin++, tw_cpu_relax()) {
-		if (tw_load_relaxed(&lane->wanted) || !try_lock(lane))
-			continue;
-		drop_dead(lane);
-		unlock(lane);
-		return true;
-	}
-	return false;
-}
-
-/*
- * Whether half of a sample of the n entries from this one on is dead. The sample is spread, so that
- * packing frees about half of them.
- */
-static bool lane_many_are_dead(const struct tw__lane *lane, const struct tw__entry *entries,
-			       uint64_t n)
-{
-	unsigned dead = 0;
-	for (unsigned i = 0; i < PACK_SAMPLE; i++) {
-		const struct tw__entry *entry = &entries[i * (n / PACK_SAMPLE)];
-		unsigned char use;
-		lane->use(lane->use_context, entry, 1, &use);
-		dead += entry->what && use == TW__ENTRY_DEAD;
-	}
-	return dead >= PACK_SAMPLE / 2;
-}
-
-/*
- * Drops the dead of the last segment, which is full, if most of it is unread and many are dead: so
- * timers that are soon cancelled never leave this processor's cache. Only tries the lock, but does
- * so also while the lock is wanted: packing is short, and a take waits that long. A lane that is
- * not packed grows by tens of thousands of entries in a tick. True: there is room for n entries.
- */
-static bool lane_pack(struct tw__lane *lane, unsigned n)
-{
-	if (!try_lock(lane))
+	uint64_t turn = unread->turn, tail = unread->head + unread->count,
+		 next = (turn + TW__LANE_TURN) ^ TW__LANE_FRONT;
+	struct tw__front *front = &lane->fronts[(next & TW__LANE_FRONT) != 0];
+	if (tw_load_relaxed(&lane->urgent) > unread->head)
+		tw_store_relaxed(&lane->urgent, tail); /* it is among those that are kept */
+	tw_store_release(&front->begin, tail - copies->count);
+	tw_store_release(&front->segment, copies->first);
+	tw_store_release(&front->head, tail - copies->count); /* LANE4, LANE6, LANE7 */
+	if (!tw_cas_acq_rel(&lane->turn, &turn, next))        /* LANE3 */
 		return false;
-	uint64_t begin = lane->end - TW__SEGMENT_ENTRIES, head = tw_load_relaxed(&lane->head);
-	uint64_t from = head > begin ? head : begin, unread = tw_load_relaxed(&lane->tail) - from;
-	if (unread >= PACK_LEAST && lane_many_are_dead(lane, tw__lane_entry(lane, from), unread))
-		drop_dead_from(lane, (struct cursor){lane->last, (unsigned)(from - begin)}, from);
-	unlock(lane);
-	return tw__lane_has_room(lane, n);
+	lane->last->next = copies->first;
+	write_to(lane, copies->at.segment, copies->at.index, tail);
+	return true;
 }
 
-static int lane_extend(struct tw__lane *lane, bool *grew)
+/*
+ * Drops what is dead of all that is unread; with `look`, if a sample says that it is much. False:
+ * nothing has changed: the driver is taking, or nothing was dropped, or there is no memory.
+ */
+static bool lane_pack(struct tw__lane *lane, bool look)
+{
+	struct unread unread;
+	struct copies copies = {0};
+	bool packed = false;
+	TW_ASSERT(!lane->unpublished);
+	if (!try_spares(lane))
+		return false;
+	if (look_at_unread(lane, &unread) && (!look || many_are_dead(lane, &unread))) {
+		packed = copy_the_living(lane, &unread, &copies) &&
+			 copies.count < unread.count && put_in_place(lane, &unread, &copies);
+		if (!packed && copies.first) { /* they are spares */
+			copies.at.segment->next = lane->first;
+			lane->first = copies.first;
+		}
+	}
+	unlock_spares(lane);
+	return packed;
+}
+
+/*
+ * Packs when there is twice as much as was left the last time: so each push pays for two entries
+ * that are copied, at the most. Where it did not pay, it looks again a little later. True: it did
+ * not: there is much, of which little is dead.
+ */
+static bool pack_if_it_pays(struct tw__lane *lane)
+{
+	if (tw_likely(tw__lane_backlog(lane) < lane->pack_at))
+		return false;
+	bool packed = lane_pack(lane, true);
+	uint64_t left = tw__lane_backlog(lane), more = packed ? left : left / 8;
+	lane->pack_at = left + (more > PACK_LEAST ? more : PACK_LEAST);
+	return !packed;
+}
+
+static int lane_extend(struct tw__lane *lane)
 {
 	struct tw__segment *segment = obtain(lane);
 	if (!segment)
 		return -ENOMEM;
 	begin_segment(lane, segment);
-	*grew = true;
 	return 0;
 }
 
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
 	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n) && !lane->unpublished);
-	if (backlog(lane) >= lane->bound) {
-		/*
-		 * Compacting pays only if it frees a good part: else each push would walk the whole
-		 * lane.
-		 */
-		if (!compact(lane) || backlog(lane) > lane->bound - lane->bound / 8)
+	if (tw_unlikely(tw__lane_backlog(lane) >= lane->bound)) {
+		/* it must free a good part: else the next push would pack again */
+		if (!lane_pack(lane, false) ||
+		    tw__lane_backlog(lane) > lane->bound - lane->bound / 8)
 			return -EAGAIN;
-		if (tw__lane_has_room(lane, n))
-			return 0;
 	}
-	return lane_pack(lane, n) ? 0 : lane_extend(lane, grew);
+	*grew = pack_if_it_pays(lane);
+	return tw__lane_has_room(lane, n) ? 0 : lane_extend(lane);
 }
 
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
@@ -326,9 +352,8 @@ bool tw__lane_refill_reserve(struct tw__lane *lane)
 
 uint32_t tw__lane_needs(const struct tw__lane *lane)
 {
-	/* relaxed: how much about */
-	uint64_t unread = tw_load_relaxed(&lane->tail) - tw_load_relaxed(&lane->head);
-	return (uint32_t)(unread / TW__SEGMENT_ENTRIES) + SPARE_SEGMENTS;
+	/* as much again where it is packed to */
+	return (uint32_t)(2 * tw__lane_backlog(lane) / TW__SEGMENT_ENTRIES) + SPARE_SEGMENTS;
 }
 
 unsigned tw__lane_purge(struct tw__lane *lane, unsigned most)
@@ -345,43 +370,32 @@ unsigned tw__lane_purge(struct tw__lane *lane, unsigned most)
 	return freed;
 }
 
-/* Takes the lock, or says that it is wanted, spins a moment, and gives up. */
-static bool lock_to_take(struct tw__lane *lane)
-{
-	if (try_lock(lane))
-		return true;
-	tw_store_relaxed(&lane->wanted, 1);
-	for (int spin = 0; spin < TAKE_SPINS; spin++) {
-		tw_cpu_relax();
-		if (try_lock(lane))
-			return true;
-	}
-	return false;
-}
-
-int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
+unsigned tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 {
 	if (!tw__lane_unread(lane))
 		return 0;
-	if (!lock_to_take(lane))
-		return -1;
-	if (tw_unlikely(tw_load_relaxed(&lane->wanted)))
-		tw_store_relaxed(&lane->wanted, 0);
+	uint64_t turn = tw_load_relaxed(&lane->turn);
+	TW_ASSERT(!(turn & TW__LANE_TAKING));
+	while (!tw_cas_acq_rel(&lane->turn, &turn, turn | TW__LANE_TAKING)) /* LANE3 */
+		;
+	struct tw__front *front = &lane->fronts[(turn & TW__LANE_FRONT) != 0];
+	struct tw__segment *segment = tw_load_relaxed(&front->segment);
 	/* LANE1; gate's GATE2 */
-	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail);
-	struct tw__segment *segment = tw_load_relaxed(&lane->head_segment);
-	unsigned index = (unsigned)(head % TW__SEGMENT_ENTRIES);
-	if (index == 0 && head != 0 && head != tail)
+	uint64_t head = tw_load_relaxed(&front->head), tail = tw_load_seq_cst(&lane->tail);
+	uint64_t begin = tw_load_relaxed(&front->begin);
+	if (head - begin == TW__SEGMENT_ENTRIES && head != tail) {
 		/* LANE8; linked before an entry behind it was published (LANE1) */
 		segment = segment->next;
-	uint64_t n = tail - head;
-	if (n > TW__SEGMENT_ENTRIES - index)
-		n = TW__SEGMENT_ENTRIES - index;
+		begin = head;
+	}
+	uint64_t n = tail - head, room = begin + TW__SEGMENT_ENTRIES - head;
+	n = n < room ? n : room;
 	/* n is 0 if all was dropped meanwhile */
-	TW_ASSERT(segment && index + n <= TW__SEGMENT_ENTRIES);
-	memcpy(out, segment->entries + index, n * sizeof *out);
-	tw_store_release(&lane->head_segment, segment); /* LANE2: pairs with reclaim */
-	tw_store_release(&lane->head, head + n);        /* LANE4: pairs with backlog */
-	unlock(lane);
-	return (int)n;
+	TW_ASSERT(segment && n <= TW__SEGMENT_ENTRIES);
+	memcpy(out, segment->entries + (head - begin), n * sizeof *out);
+	tw_store_release(&front->begin, begin);     /* LANE4: pairs with look_at_unread */
+	tw_store_release(&front->segment, segment); /* LANE2: pairs with take_spare */
+	tw_store_release(&front->head, head + n);   /* LANE4 */
+	tw_store_release(&lane->turn, turn + TW__LANE_TURN); /* LANE3: pairs with pack */
+	return (unsigned)n;
 }

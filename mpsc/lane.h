@@ -10,46 +10,44 @@
  * Not good at: many entries from very many threads (the driver looks at each lane in every poll).
  * Fine, since a server has tens of threads, not thousands.
  *
- * A full last segment most of which is dead is packed in place (pack in lane.c), and the push goes
- * on in it: timers that are soon cancelled stay in the producer's cache, and the driver has nothing
- * to read. That is policy: the protocol is that of a compaction.
+ * When much of what is unread is dead, the producer **packs** the lane: it copies what lives into
+ * fresh segments, and puts them in place of the old ones with one compare-and-swap. So timers that
+ * are soon cancelled stay in the producer's cache, and the driver has nothing to read. The driver
+ * never waits for that: if it has taken something meanwhile, it has won, and the copy is dropped.
  *
- * Progress: put and publish are wait-free. take and compact hold the lane's try-lock. Neither waits
- * for the other without a bound: each spins a moment. A driver that does not get the lock leaves
- * the lane for this poll and may not park. A producer then reports the lane full.
+ * Progress: put, publish and take are wait-free, but for a take's retry after each packing that
+ * came first. A lane that is being taken from is not packed, but grows.
  *
  * Positions count entries from the lane's birth. Invariants:
- *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and
- *       never change, unless the producer drops dead ones (LANE7).
- *   LANE7  tail falls only where the producer drops dead entries: of all that is unread, at the
- *       bound (compact), or of the last segment, when that is full (pack). Both hold the lock; the
- *       driver believes tail only while it holds it. An entry is dropped only if it is dead, so a
- *       thread that saw a higher tail and finds nothing has missed nothing.
- *   LANE8  where head is a multiple of the segment's size, head_segment is the segment that was
- *       just read out.
- *   LANE9  segments from `first` up to, but not including, head_segment belong to the producer
+ *   LANE6  head <= tail; both only rise. Entries in [head, tail) are unread; they never change. A
+ *       packing raises head by the number of entries that it drops: what it keeps ends at tail.
+ *   LANE7  an entry is dropped only if it is dead. So a thread that reads a head, and then a tail
+ *       that is equal, has missed nothing that lives, also if that head is the one of a packing
+ *       under way.
+ *   LANE8  where head is at the end of the front's segment, that segment was just read out.
+ *   LANE9  segments from `first` up to, but not including, the front's belong to the producer
  *       again.
  *
  * Pairing table
- *   LANE1  tail: store-release (publish, compact) -> load-acquire (take, unread): publishes the
- *       entries and the `next` links. Without it the driver reads entries before they are written.
- *   LANE2  head_segment: store-release (take) -> load-acquire (obtain): the driver's reads of a
- *       segment come before the producer's new writes to it. Without it an unread entry is
- *       overwritten.
- *   LANE3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment,
- *       tail as the other side left them. Without it a compaction and a take work on the same
- *       entries.
- *   LANE5  spare_lock: exchange-acquire (reclaim, purge) -> store-release: `first`, when the driver
- *       frees what a storm has left behind. Both only try: a producer that finds it taken takes a
- *       new segment, a driver leaves it for another tick.
- *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again,
- *   could keep the lock from the driver. Packing ignores it.
- *   LANE4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; LANE2
- *       guards the memory.
+ *   LANE1  tail: store-release (publish) -> load-acquire (take, unread): publishes the entries, the
+ *       `next` links and `soonest`. Without it the driver reads entries before they are written.
+ *   LANE2  the front's segment: store-release (take) -> load-acquire (take_spare): the driver's
+ *       reads of a segment come before the producer's new writes to it. Without it an unread entry
+ *       is overwritten.
+ *   LANE3  turn: compare-and-swap acq_rel (take begins) -> store-release (take ends) ->
+ *       load-acquire, then compare-and-swap acq_rel (pack): a packing replaces the front that it
+ *       has copied from, and no other, and then no take is under way, which could read the old
+ *       segments. The front that it makes is the one that nobody uses. Without it what was taken is
+ *       taken again, or an old segment is read while it is written anew.
+ *   LANE4  the front's members: store-release (take, pack) -> load-acquire (pack, head): a packing
+ *       that has read a front while a take changed it then finds another turn, and ends.
+ *   LANE5  spare_lock: exchange-acquire (take_spare, pack, purge) -> store-release: `first`, when
+ *       the driver frees what a storm has left behind. All only try: a producer that finds it taken
+ *       takes a new segment, or does not pack; a driver leaves it for another tick. A packing holds
+ *       it, so that no segment that it reads is freed, and the front does not change under a purge.
  *
  * Rejected: a ring (its memory is touched in full even when short, and its size is its bound);
- * taking single segments (a lock for each; the copy-out of 4 KiB costs 0.3 ns an entry and lets a
- * compaction own the lane as a whole).
+ * packing in place, under a lock (a producer that is preempted keeps the driver from what is due).
  */
 #ifndef TW_MPSC_LANE_H
 #define TW_MPSC_LANE_H
@@ -60,14 +58,22 @@
 #include "mpsc/segment.h"
 
 /*
- * What a full lane may do with an unread entry: keep it; drop it; or, if it is a base that entries
- * behind it count from, drop it when another base follows before any entry that is kept.
+ * Appends what is to be kept of n entries, in order, to out, which has `kept` already: not the
+ * dead, nor padding (what == 0); of bases that follow each other, the last: entries behind a base
+ * count from it. How many out has then.
  */
-enum tw__entry_use { TW__ENTRY_LIVE, TW__ENTRY_DEAD, TW__ENTRY_BASE };
+typedef unsigned tw__entry_pack_fn(void *context, const struct tw__entry *entries, unsigned n,
+				   struct tw__entry *out, unsigned kept);
 
-/* Writes the uses of n entries. Of padding (what == 0) it may say anything. */
-typedef void tw__entry_use_fn(void *context, const struct tw__entry *entries, unsigned n,
-			      unsigned char *uses);
+/* Where the driver goes on. */
+struct tw__front {
+	_Atomic uint64_t head;  /* position of the first unread entry */
+	_Atomic uint64_t begin; /* of the first entry in the segment */
+	_Atomic(struct tw__segment *) segment;
+};
+
+/* Bits of a turn, beside a count of changes. */
+enum { TW__LANE_TAKING = 1, TW__LANE_FRONT = 2, TW__LANE_TURN = 4 };
 
 struct tw__lane {
 	/* Producer's line. */
@@ -83,25 +89,27 @@ struct tw__lane {
 	struct tw__slab *slab;       /* where new segments come from */
 	/* ever chained, less those it freed; read by the purge and by statistics */
 	_Atomic uint32_t segments;
-	uint32_t bound; /* unread entries that user pushes may reach */
+	/* for the layer above: entries up to here may be due at once, and the driver should look */
+	_Atomic uint64_t urgent;
+	uint32_t bound;   /* unread entries that user pushes may reach */
+	uint64_t pack_at; /* so many unread entries are worth a look */
 
 	/* Driver's line. */
-	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
-	_Atomic(struct tw__segment *) head_segment;
-	_Atomic uint32_t lock;
-	/* the driver found the lock taken: no compaction before its next poll */
-	_Atomic uint32_t wanted;
-	_Atomic uint32_t spare_lock; /* over first, where the driver purges */
+	/* which front counts (only the producer changes that), and whether a take is under way */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t turn;
+	struct tw__front fronts[2];
+	_Atomic uint32_t spare_lock; /* over first (LANE5) */
 	_Atomic uint32_t purged;     /* segments that the driver has freed */
 
-	tw__entry_use_fn *use;
-	void *use_context;
+	tw__entry_pack_fn *pack;
+	void *pack_context;
 	struct tw__lane *next; /* in the queue's list; set once */
 	struct tw__tie *tie;   /* the owning thread's, under the registry's lock; NULL: no owner */
 };
 
 /* False: out of memory, nothing is left behind. */
-bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context);
+bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pack,
+		   void *pack_context);
 void tw__lane_fini(struct tw__lane *lane);
 
 /* ------------------------------------------------------------ producer's side */
@@ -126,7 +134,8 @@ static inline uint64_t tw__lane_room(const struct tw__lane *lane)
 
 /*
  * Makes room for n entries (n <= 8). 0; -EAGAIN: the bound is reached, and dropping the dead did
- * not help; -ENOMEM. Nothing is published or lost. *grew tells whether a new segment was begun.
+ * not help; -ENOMEM. Nothing is published or lost. *grew: if 0, whether much was added that packing
+ * does not rid it of: a driver that sleeps is to read it.
  */
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
 
@@ -195,11 +204,21 @@ static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
 
 /* ------------------------------------------------------------- driver's side */
 
-/*
- * Copies out the next entries: out has room for TW__SEGMENT_ENTRIES. Their number; 0: none; -1: the
- * producer is compacting: look again later, and do not park.
- */
-int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
+/* The front that counts. Of the driver's while it takes, or for a look. */
+static inline const struct tw__front *tw__lane_front(const struct tw__lane *lane)
+{
+	uint64_t turn = tw_load_acquire(&lane->turn); /* LANE3 */
+	return &lane->fronts[(turn & TW__LANE_FRONT) != 0];
+}
+
+/* To be read before the tail (LANE7). */
+static inline uint64_t tw__lane_head(const struct tw__lane *lane)
+{
+	return tw_load_acquire(&tw__lane_front(lane)->head); /* LANE4 */
+}
+
+/* Copies out the next entries: out has room for TW__SEGMENT_ENTRIES. Their number; 0: none. */
+unsigned tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
 
 /* Segments that the lane holds, the reserve left out. */
 static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
@@ -217,17 +236,23 @@ uint32_t tw__lane_needs(const struct tw__lane *lane);
  */
 unsigned tw__lane_purge(struct tw__lane *lane, unsigned most);
 
-/* Whether there may be entries to take, now. */
+/* Unread entries, now. Any thread. */
+static inline uint64_t tw__lane_backlog(const struct tw__lane *lane)
+{
+	uint64_t head = tw__lane_head(lane);
+	return tw_load_acquire(&lane->tail) - head; /* LANE1, LANE7 */
+}
+
 static inline bool tw__lane_unread(const struct tw__lane *lane)
 {
-	/* LANE1; head is the driver's own */
-	return tw_load_acquire(&lane->tail) != tw_load_relaxed(&lane->head);
+	return tw__lane_backlog(lane) != 0;
 }
 
 /* The same, as the other half of tw__lane_publish_seq_cst. */
 static inline bool tw__lane_unread_seq_cst(const struct tw__lane *lane)
 {
-	return tw_load_seq_cst(&lane->tail) != tw_load_relaxed(&lane->head);
+	uint64_t head = tw__lane_head(lane);
+	return tw_load_seq_cst(&lane->tail) != head; /* LANE7 */
 }
 
 #endif

@@ -160,7 +160,7 @@ void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__qu
 		    void *context)
 {
 	const size_t smallest = sizeof(struct tw__lane);
-	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->use && ops->orphaned);
+	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->pack && ops->orphaned);
 	*queue = (struct tw__queue){.bound = bound, .ops = ops, .context = context};
 	tw__unload_hold();
 	pthread_mutex_lock(&tw__registry);
@@ -198,7 +198,7 @@ static struct tw__lane *queue_make(struct tw__queue *queue)
 	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, queue->ops->lane_size);
 	if (!lane)
 		return NULL;
-	if (!tw__lane_init(lane, queue->bound, queue->ops->use, queue->context)) {
+	if (!tw__lane_init(lane, queue->bound, queue->ops->pack, queue->context)) {
 		free(lane);
 		return NULL;
 	}

@@ -51,7 +51,7 @@ struct tw__queue_ops {
 	void (*init)(struct tw__lane *lane, void *context);
 	/* its thread has ended; under the registry's lock */
 	void (*orphaned)(struct tw__lane *lane, void *context);
-	tw__entry_use_fn *use;
+	tw__entry_pack_fn *pack;
 };
 
 struct tw__queue {

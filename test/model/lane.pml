@@ -1,82 +1,203 @@
 /*
- * A lane: push, take, compaction under the try-lock, and who gets the segments that were read out:
- * mpsc/lane.h, lane.c.
+ * A lane: push, take, packing into a copy that one compare-and-swap puts in place, and who gets the
+ * segments that were read out: mpsc/lane.h, lane.c.
  *
  * Modelled: one producer that pushes numbered entries one by one, one driver that takes them and
- * sometimes purges. Segments of two entries. At its bound of three the producer compacts, if it
- * gets the lock; any unread entry may be found dead then. What is copied, moved, linked and freed
- * is a step each; a segment that is nobody's may not be touched.
+ * sometimes purges. Segments of two entries. When a segment is full, the producer may pack; any
+ * unread entry may be found dead then. At its bound of four it refuses if that did not help. What
+ * is copied, linked, stored and freed is a step each; a segment that is nobody's may not be
+ * touched. The driver also looks whether anything is unread, as it does before it sleeps.
  *
  * Left out: bases (order of bases: test/unit/driver/order_of_bases.c), batches with a mark, the
  * reserve, what the queue does with orphans. Orders of release and acquire are program order here.
- * A producer that finds the lock taken gives up at once, or tries again.
  *
  * Holds:
  *   G6  entries come out in the order they were put in, each once
- *   G3  none is lost that was accepted and not dead
+ *   G3  none is lost that was accepted and not dead; a look that finds nothing has missed nothing
+ *   G8  the driver never waits: a take ends, whatever the producer is at
  *   LANE2  LANE3  LANE5  nobody reads or writes a segment that was freed, or an entry that was
  *          overwritten
  *
  *   run: LANE   G3 G6, by LANE2 LANE3 LANE5, LANE6 to LANE9
- *   mutant: LANE COMPACT_UNLOCKED     compaction does not take the lock
- *   mutant: LANE TAKE_UNLOCKED        the driver does not take the lock
- *   mutant: LANE TRUST_TAIL           the driver believes a tail that it has read without the lock
- *   mutant: LANE IGNORE_HEAD          the producer takes the oldest segment wherever the driver is
- *   mutant: LANE SPARE_UNLOCKED       producer and driver take spare segments without a lock of
- *                                     their own
- *   mutant: LANE PUBLISH_FIRST        the tail is published before the link to the next segment is
- *                                     made
+ *   run: LANE STOPS   G3 G8: the producer stops for ever, wherever it is
+ *   mutant: LANE PUT_IN_PLACE_BLINDLY  a packing does not ask for the turn that it has begun in
+ *   mutant: LANE TAKE_UNMARKED       a take does not mark the turn
+ *   mutant: LANE SAME_TURN           a take leaves the turn as it was
+ *   mutant: LANE ONE_FRONT           a packing makes its front where the driver's is
+ *   mutant: LANE TORN_LOOK           a packing does not look at the turn again after the front
+ *   mutant: LANE READ_ON             a packing copies into segments that it has yet to read, since
+ *                                    the driver has left them
+ *   mutant: LANE TAIL_FIRST          the driver reads the tail, and then the head, to see whether
+ *                                    anything is unread
+ *   mutant: LANE IGNORE_HEAD         the producer takes the oldest segment wherever the driver is
+ *   mutant: LANE SPARE_UNLOCKED      producer and driver take spare segments without a lock
+ *   mutant: LANE PUBLISH_FIRST       the tail is published before the link to the next segment is
+ *                                    made
  */
 #define SIZE 2
-#define SEGMENTS 5
-#define PUSHES 8
-#define BOUND 3
+#define SEGMENTS 6
+#define PUSHES 5
+#define BOUND 4
 #define NONE 7
 
-byte entry[10];              /* by segment * SIZE + index; 0: padding */
+byte entry[12];              /* by segment * SIZE + index; 0: padding */
 byte next[SEGMENTS] = NONE;
 bool used[SEGMENTS];
-byte tail, head, head_segment, first;
-bool lock, spare_lock;
-bool dead[9], got[9], accepted[9];
-bool over;                   /* the producer has pushed all */
+byte tail, first, last;
+byte head[2], begin[2], segment[2]; /* the fronts */
+byte turn;                          /* counts up; odd: a take is under way */
+bool which;                         /* the front that counts: a bit of the turn */
+bool spare_lock;
+bool dead[PUSHES + 1], got[PUSHES + 1];
+bool accepted[PUSHES + 1];          /* with the tail that publishes it */
+bool over;                   /* the producer has pushed all, or has stopped */
 
 #define AT(s, i) entry[(s) * SIZE + (i)]
 
-/* take_spare: s is the segment, or NONE. A try. */
-inline take_spare()
-{
-#ifdef SPARE_UNLOCKED
-	atomic { s = first };
+#ifdef STOPS
+#define MAY_STOP if :: goto stopped :: skip fi
 #else
-	atomic {
-		if
-		:: !spare_lock -> spare_lock = true; s = first
-		:: else -> s = NONE
-		fi
-	};
+#define MAY_STOP skip
 #endif
-	if
-	:: s == NONE
-	:: s != NONE ->
-		if
-#ifdef IGNORE_HEAD
-		:: s == next[s] || next[s] == NONE -> s = NONE
-#else
-		:: s == head_segment -> s = NONE /* LANE2 */
-#endif
-		:: else -> assert(used[s]); first = next[s]
-		fi;
-#ifndef SPARE_UNLOCKED
-		spare_lock = false /* LANE5 */
-#endif
-	fi
-}
 
 inline free_segment(x)
 {
 	assert(used[x]);
 	atomic { used[x] = false; next[x] = NONE; AT(x, 0) = 15; AT(x, 1) = 15 }
+}
+
+/* take_spare_locked: s is the segment, or NONE. */
+inline take_spare(until)
+{
+	s = first;
+	if
+#ifdef IGNORE_HEAD
+	:: s == next[s] || next[s] == NONE -> s = NONE
+#else
+	:: s == until -> s = NONE /* LANE2 */
+#endif
+	:: else -> assert(used[s]); first = next[s]
+	fi
+}
+
+inline new_segment()
+{
+	atomic {
+		s = 0;
+		do
+		:: used[s] -> s++; assert(s < SEGMENTS)
+		:: else -> break
+		od;
+		used[s] = true
+	}
+}
+
+/* A step of the cursor of a packing. */
+inline step(seg, index)
+{
+	if
+	:: index == SIZE -> seg = next[seg]; index = 0; assert(seg != NONE)
+	:: else
+	fi;
+	index++
+}
+
+#ifdef ONE_FRONT
+#define NEW old
+#else
+#define NEW !old
+#endif
+#ifdef READ_ON
+#define UNTIL segment[which]
+#else
+#define UNTIL begun
+#endif
+
+/* lane_pack. What is read was the producer's own writing; spare_lock keeps it from being freed. */
+inline pack()
+{
+	if
+	:: atomic { !spare_lock -> spare_lock = true }; /* LANE5 */
+		atomic { mine = turn; old = which };
+		atomic { h = head[old] };
+		atomic { f = h - begin[old] };
+		atomic { from = segment[old]; begun = from };
+		if
+#ifdef TORN_LOOK
+		:: (mine & 1) -> skip
+#else
+		:: (mine & 1) || turn != mine -> skip /* LANE4 */
+#endif
+		:: else ->
+			atomic {
+				take_spare(UNTIL);
+				if
+				:: s == NONE -> new_segment()
+				:: else
+				fi;
+				next[s] = NONE;
+				c_first = s; to = s; t = 0; n = tail - h; kept = 0
+			};
+			do
+			:: n > 0 ->
+				atomic {
+					n--;
+					step(from, f);
+					assert(used[from]);
+					value = AT(from, f - 1);
+					if
+					:: value == 0
+					:: value != 0 -> dead[value] = true
+					:: value != 0 ->
+						if
+						:: t == SIZE ->
+							take_spare(UNTIL);
+							if
+							:: s == NONE -> new_segment()
+							:: else
+							fi;
+							next[s] = NONE;
+							next[to] = s;
+							to = s;
+							t = 0
+						:: else
+						fi;
+						assert(used[to]);
+						AT(to, t) = value;
+						t++;
+						kept++
+					fi
+				}
+			:: else -> break
+			od;
+			MAY_STOP;
+			atomic { new = NEW; begin[new] = tail - kept; segment[new] = c_first };
+			head[new] = tail - kept;
+			MAY_STOP;
+			if
+			:: atomic {
+#ifdef PUT_IN_PLACE_BLINDLY
+				true -> 
+#else
+				turn == mine ->
+#endif
+				turn = turn + 2; which = new /* LANE3 */
+			   };
+				MAY_STOP;
+				atomic { next[last] = c_first; last = to; at = t }
+#ifndef PUT_IN_PLACE_BLINDLY
+			:: turn != mine -> /* the driver has won */
+				atomic { next[to] = first; first = c_first }
+#endif
+			fi
+		fi;
+		atomic {
+			spare_lock = false;
+			mine = 0; old = 0; new = 0; h = 0; f = 0; from = 0; to = 0; t = 0; n = 0;
+			kept = 0; value = 0; s = NONE; c_first = NONE; begun = 0
+		}
+	:: spare_lock -> skip
+	fi
 }
 
 inline put(value)
@@ -85,98 +206,26 @@ inline put(value)
 	atomic { AT(last, at) = value; at++; written++ }
 }
 
-/* One step of a cursor of the compaction. */
-inline step(segment, index)
-{
-	if
-	:: index == SIZE -> segment = next[segment]; index = 0; assert(segment != NONE)
-	:: else
-	fi;
-	index++
-}
-
-inline drop_dead()
-{
-	from = head_segment;
-	f = head % SIZE;
-	if
-	:: f == 0 && head != 0 -> f = SIZE /* LANE8 */
-	:: else
-	fi;
-	atomic { to = from; t = f; kept = 0; n = written - head };
-	do
-	:: n > 0 ->
-		n--;
-		atomic { step(from, f); assert(used[from]); value = AT(from, f - 1) };
-		if
-		:: value == 0
-		:: value != 0 -> dead[value] = true
-		:: value != 0 ->
-			atomic { step(to, t); assert(used[to]); AT(to, t - 1) = value; kept++ }
-		fi
-	:: else -> break
-	od;
-	s = next[to];
-	do
-	:: s != NONE -> atomic { n = next[s]; free_segment(s); s = n }
-	:: else -> break
-	od;
-	atomic { next[to] = NONE; last = to; at = t; written = head + kept };
-	tail = written; /* LANE1, LANE7 */
-	atomic { from = 0; f = 0; to = 0; t = 0; n = 0; kept = 0; value = 0; s = NONE }
-}
-
-/* compact: whether it was done. */
-inline compact()
-{
-	done = false;
-#ifdef COMPACT_UNLOCKED
-	drop_dead();
-	done = true;
-#else
-	if
-	:: atomic { !lock -> lock = true }; /* LANE3 */
-		drop_dead();
-		done = true;
-		lock = false
-	:: true /* it was taken for too long, or is wanted */
-	fi
-#endif
-}
-
 inline begin_segment()
 {
-	take_spare();
+#ifdef SPARE_UNLOCKED
+	take_spare(segment[which]);
+#else
 	if
-	:: s == NONE ->
-		atomic {
-			if
-			:: !used[0] -> s = 0
-			:: else ->
-				if
-				:: !used[1] -> s = 1
-				:: else ->
-					if
-					:: !used[2] -> s = 2
-					:: else ->
-						if
-						:: !used[3] -> s = 3
-						:: else -> assert(!used[4]); s = 4
-						fi
-					fi
-				fi
-			fi;
-			used[s] = true
-		}
+	:: atomic { !spare_lock -> spare_lock = true }; /* LANE5 */
+		take_spare(segment[which]);
+		spare_lock = false
+	:: spare_lock -> s = NONE
+	fi;
+#endif
+	if
+	:: s == NONE -> new_segment()
 	:: else
 	fi;
 	next[s] = NONE;
-	do
-	:: at < SIZE -> put(0)
-	:: else -> break
-	od;
 #ifdef PUBLISH_FIRST
-	atomic { link_from = last; last = s; at = 0; put(i) };
+	link_from = last;
+	atomic { last = s; at = 0; put(i) };
 	tail = written;
 	next[link_from] = s;
 #else
@@ -187,8 +236,9 @@ inline begin_segment()
 
 active proctype producer()
 {
-	byte written, last, at, i = 1, s = NONE, from, f, to, t, n, kept, value, link_from;
-	bool done, refused;
+	byte written, at, i = 1, s = NONE, from, f, to, t, n, kept, value, h, mine, c_first = NONE;
+	byte link_from, begun;
+	bool refused, old, new;
 	atomic { used[0] = true };
 	do
 	:: i <= PUSHES ->
@@ -196,66 +246,60 @@ active proctype producer()
 		if
 		:: at == SIZE ->
 			if
-			:: written - head >= BOUND ->
-				compact();
-				if
-				:: !done || written - head >= BOUND -> refused = true /* -EAGAIN */
-				:: else
-				fi
-			:: else
+			:: pack()
+			:: skip /* little is dead */
 			fi;
 			if
-			:: !refused && at == SIZE ->
-				begin_segment();
-				s = NONE
-			:: else
+			:: written - head[which] >= BOUND -> refused = true /* -EAGAIN */
+			:: else ->
+				if
+				:: at == SIZE -> begin_segment(); s = NONE
+				:: else
+				fi
 			fi
 		:: else
 		fi;
 		if
 		:: !refused ->
-			accepted[i] = true;
 #ifdef PUBLISH_FIRST
 			if
 			:: tail == written && at == 1 && AT(last, 0) == i
 			:: else -> put(i); tail = written
-			fi
+			fi;
+			accepted[i] = true
 #else
 			put(i);
-			tail = written /* LANE1 */
+			atomic { tail = written; accepted[i] = true } /* LANE1 */
 #endif
 		:: refused
 		fi;
 		i++
 	:: else -> break
 	od;
+stopped:
 	over = true
 }
 
 active proctype driver()
 {
-	byte h, t, seg, i, n, v, last_got, s = NONE;
+	byte h, t, seg, b, i, n, v, last_got, s = NONE;
+	bool w;
 	do
-	:: tail != head ->
-#ifdef TRUST_TAIL
+	:: tail != head[which] ->
+#ifdef TAKE_UNMARKED
+		w = which;
+#else
+		atomic { turn++; w = which }; /* LANE3: a swap, again if a packing has come first */
+#endif
+		seg = segment[w];
+		h = head[w];
 		t = tail;
-#endif
-#ifndef TAKE_UNLOCKED
+		b = begin[w];
 		if
-		:: atomic { !lock -> lock = true } /* LANE3 */
-		:: lock -> goto again /* looks again in the next turn */
-		fi;
-#endif
-		h = head;
-#ifndef TRUST_TAIL
-		t = tail;
-#endif
-		atomic { seg = head_segment; i = h % SIZE };
-		if
-		:: i == 0 && h != 0 && h != t -> seg = next[seg]; assert(seg != NONE) /* LANE8 */
+		:: h - b == SIZE && h != t -> seg = next[seg]; b = h; assert(seg != NONE) /* LANE8 */
 		:: else
 		fi;
-		atomic { n = t - h; if :: n > SIZE - i -> n = SIZE - i :: else fi; t = n };
+		atomic { i = h - b; n = t - h; if :: n > SIZE - i -> n = SIZE - i :: else fi; t = n };
 		do
 		:: n > 0 ->
 			atomic {
@@ -272,19 +316,62 @@ active proctype driver()
 			}
 		:: else -> break
 		od;
-		head_segment = seg; /* LANE2 */
-		head = h + t;       /* LANE4 */
-#ifndef TAKE_UNLOCKED
-		lock = false;
+		begin[w] = b;
+		segment[w] = seg; /* LANE2 */
+		head[w] = h + t;  /* LANE4 */
+#if defined(SAME_TURN)
+		turn--;
+#elif !defined(TAKE_UNMARKED)
+		turn++; /* LANE3 */
 #endif
-again:		atomic { h = 0; t = 0; seg = 0; i = 0; n = 0; v = 0 }
-	:: first != head_segment -> /* tw__lane_purge */
-		take_spare();
+		atomic { h = 0; t = 0; seg = 0; b = 0; i = 0; n = 0; v = 0; w = 0 }
+	:: first != segment[which] -> /* tw__lane_purge */
+#ifdef SPARE_UNLOCKED
+		take_spare(segment[which]);
 		if
 		:: s != NONE -> free_segment(s); s = NONE
 		:: else
 		fi
-	:: atomic { over && tail == head -> break }
+#else
+		if
+		:: atomic { !spare_lock -> spare_lock = true }; /* LANE5 */
+			take_spare(segment[which]);
+			spare_lock = false;
+			if
+			:: s != NONE -> free_segment(s); s = NONE
+			:: else
+			fi
+		:: spare_lock -> skip
+		fi
+#endif
+	:: true -> /* tw__lane_unread: what was accepted before it, and lives, is there to be seen */
+		atomic {
+			n = 0;
+			i = 1;
+			do
+			:: i <= PUSHES ->
+				/* one that is to be seen */
+				if
+				:: n == 0 && !got[i] && !dead[i] && accepted[i] -> n = i
+				:: else
+				fi;
+				i++
+			:: else -> break
+			od;
+#ifdef TAIL_FIRST
+			t = tail;
+#endif
+			w = which
+		};
+		atomic { h = head[w] };
+#ifndef TAIL_FIRST
+		t = tail;
+#endif
+		atomic {
+			assert(t != h || n == 0 || dead[n]); /* LANE7 */
+			h = 0; t = 0; n = 0; i = 0; w = 0
+		}
+	:: atomic { over && tail == head[which] -> break }
 	od;
 	i = 1;
 	do

@@ -254,12 +254,6 @@ struct tw__local {
 	 */
 	uint64_t counted_ns;
 
-	/*
-	 * Written by its thread, read by a driver that is called: entries up to here may be
-	 * due immediately (loop_fd.c).
-	 */
-	_Atomic uint64_t urgent;
-
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t fired, dropped; /* scheduled and cancelled: see magazine */
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
@@ -311,7 +305,7 @@ static inline void tw__publish_later(tw_service *service, struct tw__local *loca
 static inline void tw__publish(tw_service *service, struct tw__local *local)
 {
 	/* published with the tail (lane.h, LANE1) */
-	tw_store_relaxed(&local->urgent, tw__lane_written(&local->lane));
+	tw_store_relaxed(&local->lane.urgent, tw__lane_written(&local->lane));
 	tw__publish_later(service, local);
 }
 

@@ -304,19 +304,16 @@ static bool wheel_has_room(tw_service *service)
 	return has_chunks_for_a_block(service);
 }
 
-/*
- * Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be,
- * more.
- */
+/* Takes as much of a lane as a block holds. The number of entries; *again: there may be more. */
 static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
 {
-	int n = 0, taken;
+	unsigned n = 0, taken;
 	do {
 		taken = tw__lane_take(lane, service->driver->block + n);
-		n += taken > 0 ? taken : 0;
+		n += taken;
 	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
 	*again = taken != 0;
-	return n;
+	return (int)n;
 }
 
 uint64_t tw__drain(tw_service *service, bool *again)

@@ -91,13 +91,10 @@ static void loop_arm(tw_service *service)
 static bool lanes_want_draining(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		/* lane.h, LANE1 */
-		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head);
-		uint64_t urgent = tw_load_relaxed(&((struct tw__local *)lane)->urgent);
+		uint64_t head = tw__lane_head(lane), tail = tw_load_acquire(&lane->tail);
+		uint64_t urgent = tw_load_relaxed(&lane->urgent);
 		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
-		bool any_urgent =
-		    /* a tail falls where a lane is packed */
-		    tail != head && (int64_t)(urgent - head) > 0;
+		bool any_urgent = tail != head && (int64_t)(urgent - head) > 0;
 		if (any_urgent || tail - head > most)
 			return true;
 	}

@@ -107,7 +107,8 @@ Test(driver_real_loop_rings, reset_rings_for_an_earlier_tick_only)
 
 /*
  * A loop that gives each request a timeout and cancels it. Its turns are much shorter than a tick,
- * so nearly all deadlines are in the planned tick. Rings that remain are for segments of the lane.
+ * so nearly all deadlines are in the planned tick. Rings that remain are for a lane that
+ * is not packed.
  */
 Test(driver_real_loop_rings, request_timeouts_hardly_ring)
 {

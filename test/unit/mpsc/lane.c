@@ -13,18 +13,21 @@
 /* As odd_is_dead, from the moment at which they are declared dead. */
 static bool odd_have_died;
 
-static void odd_die_later(void *context, const struct tw__entry *entries, unsigned n,
-			  unsigned char *uses)
+static unsigned odd_die_later(void *context, const struct tw__entry *entries, unsigned n,
+			      struct tw__entry *out, unsigned kept)
 {
 	for (unsigned i = 0; i < n; i++)
-		uses[i] = odd_have_died && entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+		if (!odd_have_died || !(entries[i].value & 1))
+			kept = keep(&entries[i], out, kept);
+	return kept;
 }
 
-static void nothing_is_dead(void *context, const struct tw__entry *entries, unsigned n,
-			    unsigned char *uses)
+static unsigned nothing_is_dead(void *context, const struct tw__entry *entries, unsigned n,
+				struct tw__entry *out, unsigned kept)
 {
 	for (unsigned i = 0; i < n; i++)
-		uses[i] = TW__ENTRY_LIVE;
+		kept = keep(&entries[i], out, kept);
+	return kept;
 }
 
 /* Takes all there is; checks that values rise. The last one, and how many. */
@@ -32,8 +35,8 @@ static uint64_t take_all(struct tw__lane *lane, uint64_t *last)
 {
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 	uint64_t taken = 0;
-	for (int n; (n = tw__lane_take(lane, entries)) > 0;) {
-		for (int i = 0; i < n; i++) {
+	for (unsigned n; (n = tw__lane_take(lane, entries)) > 0;) {
+		for (unsigned i = 0; i < n; i++) {
 			if (entries[i].what == 0)
 				continue;
 			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value,
@@ -102,20 +105,21 @@ Test(mpsc_lane, a_full_lane_drops_its_dead_in_order)
 /* Entries that reach a bound of 4096 with a full segment: the next push compacts. */
 enum { FULL = (4096 / TW__SEGMENT_ENTRIES + 1) * TW__SEGMENT_ENTRIES };
 
-/* The driver has met a producer at the lane's lock: it comes first the next time, and once only. */
-Test(mpsc_lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
+/*
+ * The driver stands in the middle of a take: the lane is left as it is, and is full until it may
+ * be packed.
+ */
+Test(mpsc_lane, a_lane_that_is_taken_from_is_not_packed)
 {
 	struct tw__lane *lane = lane_new(4096, odd_die_later);
-	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 	odd_have_died = false;
 	for (uint64_t i = 1; i <= FULL; i++)
 		cr_assert_eq(push(lane, i), 0);
 	odd_have_died = true;
-	tw_store_relaxed(&lane->lock, 1); /* as in a compaction */
-	cr_assert_eq(tw__lane_take(lane, entries), -1);
-	tw_store_relaxed(&lane->lock, 0);
+	uint64_t turn = tw_load_relaxed(&lane->turn);
+	tw_store_relaxed(&lane->turn, turn | TW__LANE_TAKING);
 	cr_assert_eq(push(lane, FULL + 1), -EAGAIN);
-	cr_assert_gt(tw__lane_take(lane, entries), 0);
+	tw_store_relaxed(&lane->turn, turn);
 	cr_assert_eq(push(lane, FULL + 1), 0); /* half of them are dead */
 	lane_free(lane);
 }
@@ -149,13 +153,16 @@ enum { VALUE = 1, BASE = 2 };
 /* Values from 10 on, once that is so. */
 static bool values_have_died;
 
-static void values_are_dead(void *context, const struct tw__entry *entries, unsigned n,
-			    unsigned char *uses)
+static unsigned values_are_dead(void *context, const struct tw__entry *entries, unsigned n,
+				struct tw__entry *out, unsigned kept)
 {
-	for (unsigned i = 0; i < n; i++)
-		uses[i] = entries[i].what == BASE                      ? TW__ENTRY_BASE
-			  : values_have_died && entries[i].value >= 10 ? TW__ENTRY_DEAD
-								       : TW__ENTRY_LIVE;
+	for (unsigned i = 0; i < n; i++) {
+		if (entries[i].what == BASE && kept && out[kept - 1].what == BASE)
+			kept--;
+		if (entries[i].what == BASE || !values_have_died || entries[i].value < 10)
+			kept = keep(&entries[i], out, kept);
+	}
+	return kept;
 }
 
 static void put(struct tw__lane *lane, uint64_t what, uint64_t value)
@@ -267,8 +274,8 @@ Test(mpsc_lane, producer_and_driver_side_by_side, .timeout = 60)
 	pthread_t thread;
 	pthread_create(&thread, NULL, produce, &traffic);
 	while (last < traffic.count) {
-		int n = tw__lane_take(traffic.lane, entries);
-		for (int i = 0; i < n; i++) {
+		unsigned n = tw__lane_take(traffic.lane, entries);
+		for (unsigned i = 0; i < n; i++) {
 			if (entries[i].what == 0)
 				continue;
 			cr_assert(entries[i].value > last, "%lu after %lu", entries[i].value, last);

@@ -1,145 +1,116 @@
 /*
- * Packing: a lane drops the dead entries of its last segment when that segment is full. It loses
- * nothing that is alive.
+ * Packing: a lane drops its dead entries when there are many. It loses nothing that is alive,
+ * whatever the driver does meanwhile.
  */
 #include <criterion/criterion.h>
-#include <signal.h>
-#include <sys/time.h>
+#include <pthread.h>
 
 #include "mpsc/lane.h"
 #include "test/unit/mpsc/lanes.h"
 
-static void all_are_dead(void *context, const struct tw__entry *entries, unsigned n,
-			 unsigned char *uses)
+/* What a lane is packed at, however few of them live. */
+enum { FEW_SEGMENTS = 7, FEW = FEW_SEGMENTS * TW__SEGMENT_ENTRIES };
+
+/* Values of UINT64_MAX are bases. */
+static bool is_base(const struct tw__entry *entry)
+{
+	return entry->value == UINT64_MAX;
+}
+
+static unsigned all_are_dead(void *context, const struct tw__entry *entries, unsigned n,
+			     struct tw__entry *out, unsigned kept)
 {
 	for (unsigned i = 0; i < n; i++)
-		uses[i] = entries[i].value == UINT64_MAX ? TW__ENTRY_BASE : TW__ENTRY_DEAD;
+		if (is_base(&entries[i]))
+			kept = keep(&entries[i], out, kept && is_base(&out[kept - 1]) ? kept - 1 : kept);
+	return kept;
 }
 
 static uint64_t oldest_alive;
 
-static void old_are_dead(void *context, const struct tw__entry *entries, unsigned n,
-			 unsigned char *uses)
+static unsigned old_are_dead(void *context, const struct tw__entry *entries, unsigned n,
+			     struct tw__entry *out, unsigned kept)
 {
 	for (unsigned i = 0; i < n; i++)
-		uses[i] = entries[i].value < oldest_alive ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+		if (entries[i].value >= oldest_alive)
+			kept = keep(&entries[i], out, kept);
+	return kept;
 }
 
-/* Takes all there is; checks that values rise. The last one, and how many values are even. */
-static uint64_t take_even(struct tw__lane *lane, uint64_t *last)
+static struct {
+	uint64_t last, even; /* the last value, and how many are even */
+} taken;
+
+/* Takes all there is, or one segment; checks that values rise. */
+static void take(struct tw__lane *lane, bool all)
 {
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-	uint64_t taken = 0;
-	for (int n; (n = tw__lane_take(lane, entries)) > 0;)
-		for (int i = 0; i < n; i++) {
+	for (unsigned n; (n = tw__lane_take(lane, entries)) > 0;) {
+		for (unsigned i = 0; i < n; i++) {
 			if (entries[i].what == 0)
 				continue;
-			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value,
-				  *last);
-			*last = entries[i].value;
-			taken += entries[i].value % 2 == 0;
+			cr_assert_gt(entries[i].value, taken.last);
+			taken.last = entries[i].value;
+			taken.even += entries[i].value % 2 == 0;
 		}
-	return taken;
+		if (!all)
+			return;
+	}
 }
 
-/*
- * Entries whose timers are soon cancelled stay in one segment, however many there are and whether
- * or not a driver comes.
- */
-Test(mpsc_lane_packing, dead_entries_are_dropped_from_the_last_segment)
+/* Entries whose timers are soon cancelled stay in few segments, whether or not a driver comes. */
+Test(mpsc_lane_packing, what_is_soon_dead_stays_in_few_segments)
 {
 	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 	for (uint64_t i = 1; i <= 100000; i++)
 		cr_assert_eq(push(lane, i), 0);
-	cr_assert_eq(tw__lane_segments(lane), 1);
-	cr_assert_leq(tw__lane_written(lane), TW__SEGMENT_ENTRIES);
+	cr_assert_leq(tw__lane_segments(lane), FEW_SEGMENTS + 1);
+	cr_assert_leq(tw__lane_backlog(lane), FEW);
 	for (int round = 0; round < 1000; round++) {
 		for (uint64_t i = 0; i < 100; i++)
 			cr_assert_eq(push(lane, i), 0);
-		cr_assert_geq(tw__lane_take(lane, entries), 0);
+		cr_assert_leq(tw__lane_take(lane, entries), TW__SEGMENT_ENTRIES);
 	}
-	cr_assert_leq(tw__lane_segments(lane), 2);
+	cr_assert_leq(tw__lane_segments(lane), FEW_SEGMENTS + 2);
 	lane_free(lane);
 }
 
-/* A driver that has met the lock may come a tick later: the lane must not grow until then. */
-Test(mpsc_lane_packing, dead_entries_are_dropped_also_while_the_driver_wants_the_lock)
+/* However many live: the dead are never many more. */
+Test(mpsc_lane_packing, the_dead_are_not_many_more_than_the_living)
 {
-	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
-	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-	cr_assert_eq(push(lane, 1), 0);
-	tw_store_relaxed(&lane->lock, 1); /* as while it is packed */
-	cr_assert_eq(tw__lane_take(lane, entries), -1);
-	tw_store_relaxed(&lane->lock, 0);
-	for (uint64_t i = 1; i <= 100000; i++)
+	enum { ALIVE = 10000 };
+	struct tw__lane *lane = lane_new(1u << 20, old_are_dead);
+	for (uint64_t i = 0; i < 20 * ALIVE; i++) {
+		oldest_alive = i > ALIVE ? i - ALIVE : 0;
 		cr_assert_eq(push(lane, i), 0);
-	cr_assert_eq(tw__lane_segments(lane), 1);
+		cr_assert_leq(tw__lane_backlog(lane), 2 * ALIVE + 2 * TW__SEGMENT_ENTRIES);
+	}
+	cr_assert_leq(tw__lane_segments(lane), 4 * ALIVE / TW__SEGMENT_ENTRIES);
 	lane_free(lane);
 }
 
-/* A lane that is packed until a signal comes while a take waits for it. */
-static struct tw__lane *packed;
-static volatile sig_atomic_t is_taking, has_met;
-
-static void end_of_packing(int signal)
+/* What is due at once stays so, wherever packing puts it. */
+Test(mpsc_lane_packing, what_is_urgent_is_still_urgent)
 {
-	if (!is_taking || !tw_load_relaxed(&packed->wanted))
-		return;
-	has_met = 1;
-	tw_store_release(&packed->lock, 0);
-}
-
-static void signal_every_millisecond(void)
-{
-	struct sigaction action = {.sa_handler = end_of_packing, .sa_flags = SA_RESTART};
-	struct itimerval every = {{0, 1000}, {0, 1000}};
-	cr_assert_eq(sigaction(SIGALRM, &action, NULL), 0);
-	cr_assert_eq(setitimer(ITIMER_REAL, &every, NULL), 0);
-}
-
-/*
- * Takes until the signal has met a take that wants the lock. True: that take waited on, and got
- * what was pushed.
- */
-static bool takes_what_is_let_go(void)
-{
+	struct tw__lane *lane = lane_new(1u << 20, odd_is_dead);
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-	int taken;
-	has_met = 0;
-	cr_assert_eq(push(packed, 1), 0);
-	tw_store_relaxed(&packed->lock, 1); /* as while it is packed */
-	do {
-		tw_store_relaxed(&packed->wanted, 0);
-		is_taking = 1;
-		taken = tw__lane_take(packed, entries);
-		is_taking = 0;
-	} while (!has_met);
-	return taken > 0;
+	cr_assert_eq(push(lane, 2), 0);
+	tw_store_relaxed(&lane->urgent, tw__lane_written(lane));
+	for (uint64_t i = 0; i < 10000; i++)
+		cr_assert_eq(push(lane, 2 * i + 5), 0);
+	cr_assert_gt(tw_load_relaxed(&lane->urgent), tw__lane_head(lane));
+	cr_assert_gt(tw__lane_take(lane, entries), 0);
+	cr_assert_eq(entries[0].value, 2);
+	lane_free(lane);
 }
 
-/* Once in many rounds will do: the signal may come when the take has just tried a last time. */
-Test(mpsc_lane_packing, a_take_waits_while_the_lane_is_packed)
-{
-	bool waited = false;
-	packed = lane_new(4096, all_are_dead);
-	signal_every_millisecond();
-	for (int round = 0; round < 100 && !waited; round++)
-		waited = takes_what_is_let_go();
-	cr_assert(waited);
-	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
-	lane_free(packed);
-}
-
-/*
- * A base goes where another follows before any entry that is kept. The last one is kept: entries to
- * come count from it.
- */
+/* Also if they stand in several segments: the last base is kept, entries to come count from it. */
 Test(mpsc_lane_packing, packing_keeps_the_bases_that_are_needed)
 {
 	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-	for (uint64_t i = 0; i < TW__SEGMENT_ENTRIES; i++)
+	for (uint64_t i = 0; i < FEW; i++)
 		cr_assert_eq(push(lane, i % 50 == 20 ? UINT64_MAX : i), 0);
 	cr_assert_eq(push(lane, 1), 0);
 	cr_assert_eq(tw__lane_take(lane, entries), 2);
@@ -149,39 +120,96 @@ Test(mpsc_lane_packing, packing_keeps_the_bases_that_are_needed)
 }
 
 /*
- * All that is alive is taken, in order, whether a driver has read the segment in part, is reading
- * it, or has not come.
+ * All that is alive is taken, in order, whether a driver has read the lane in part, is reading it,
+ * or has not come.
  */
 Test(mpsc_lane_packing, packing_loses_nothing_that_is_alive)
 {
 	for (unsigned every = 1; every <= 300; every += 7) {
 		struct tw__lane *lane = lane_new(1u << 20, odd_is_dead);
-		uint64_t last = 0, even = 0, taken = 0;
+		uint64_t even = 0;
+		taken.last = taken.even = 0;
 		for (uint64_t i = 1; i <= 20000; i++) {
-			/* the driver is inside: the segment is left as it is */
-			bool is_busy = i % 1000 < 10;
-			tw_store_relaxed(&lane->lock, is_busy);
+			/* the driver is inside: the lane is left as it is */
+			uint64_t inside = i % 1000 < 10 ? TW__LANE_TAKING : 0;
+			tw_store_relaxed(&lane->turn, tw_load_relaxed(&lane->turn) + inside);
 			cr_assert_eq(push(lane, i % 5 ? i * 2 + 1 : i * 2), 0);
 			even += i % 5 == 0;
-			tw_store_relaxed(&lane->lock, 0);
+			tw_store_relaxed(&lane->turn, tw_load_relaxed(&lane->turn) - inside);
 			if (i % every == 0)
-				taken += take_even(lane, &last);
+				take(lane, i % 2);
 		}
-		taken += take_even(lane, &last);
-		cr_assert_eq(taken, even, "%lu of %lu, taken every %u", taken, even, every);
+		take(lane, true);
+		cr_assert_eq(taken.even, even);
 		lane_free(lane);
 	}
 }
 
-/* A segment most of which is alive is not walked for the little that is dead. */
+/* The driver takes while a packing copies: once it has begun, or again and again. */
+static struct tw__lane *packed;
+static unsigned takes_left;
+
+static unsigned driver_comes(void *context, const struct tw__entry *entries, unsigned n,
+			     struct tw__entry *out, unsigned kept)
+{
+	if (n > 1 && takes_left) {
+		takes_left--;
+		take(packed, false);
+	}
+	return odd_is_dead(context, entries, n, out, kept);
+}
+
+Test(mpsc_lane_packing, a_driver_that_comes_while_a_lane_is_packed_has_won)
+{
+	uint64_t even = 0;
+	packed = lane_new(1u << 20, driver_comes);
+	for (uint64_t i = 1; i <= 100000; i++) {
+		takes_left = i % 7 == 0 ? (unsigned)(i % 5) : 0;
+		cr_assert_eq(push(packed, i % 5 ? i * 2 + 1 : i * 2), 0);
+		even += i % 5 == 0;
+	}
+	cr_assert_gt(taken.even, 0);
+	take(packed, true);
+	cr_assert_eq(taken.even, even);
+	lane_free(packed);
+}
+
+/* Little that is dead is not worth a copy of what lives. */
 Test(mpsc_lane_packing, few_dead_entries_are_left_for_the_driver)
 {
 	struct tw__lane *lane = lane_new(1u << 20, old_are_dead);
 	uint64_t pushed = 0;
 	for (; pushed < 10 * TW__SEGMENT_ENTRIES; pushed++) {
-		oldest_alive = pushed > 240 ? pushed - 240 : 0;
+		oldest_alive = pushed / 4;
 		cr_assert_eq(push(lane, pushed), 0);
 	}
-	cr_assert_eq(tw__lane_written(lane), pushed);
+	cr_assert_eq(tw__lane_backlog(lane), pushed);
+	lane_free(lane);
+}
+
+static void *push_a_million(void *arg)
+{
+	struct tw__lane *lane = arg;
+	for (uint64_t i = 1; i <= 1000000; i++)
+		while (push(lane, i % 5 ? i * 2 + 1 : i * 2))
+			; /* at the bound: the driver will make room */
+	return NULL;
+}
+
+/* And gives memory back, as the driver does. */
+Test(mpsc_lane_packing, loses_nothing_beside_a_driver_on_another_thread, .timeout = 60)
+{
+	struct tw__lane *lane = lane_new(1u << 20, odd_is_dead);
+	pthread_t producer;
+	pthread_create(&producer, NULL, push_a_million, lane);
+	while (taken.even < 200000) {
+		for (int i = 0; i < 1000; i++)
+			tw_cpu_relax(); /* so that there is something to pack */
+		take(lane, taken.even % 2);
+		tw__lane_purge(lane, 2);
+	}
+	pthread_join(producer, NULL);
+	take(lane, true);
+	cr_assert_eq(taken.even, 200000);
 	lane_free(lane);
 }

@@ -7,17 +7,26 @@
 
 #include "mpsc/lane.h"
 
-static inline void odd_is_dead(void *context, const struct tw__entry *entries, unsigned n,
-			       unsigned char *uses)
+/* Keeps an entry, if it is no padding. How many out has then. */
+static inline unsigned keep(const struct tw__entry *entry, struct tw__entry *out, unsigned kept)
 {
-	for (unsigned i = 0; i < n; i++)
-		uses[i] = entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+	out[kept] = *entry;
+	return kept + (entry->what != 0);
 }
 
-static inline struct tw__lane *lane_new(uint32_t bound, tw__entry_use_fn *use)
+static inline unsigned odd_is_dead(void *context, const struct tw__entry *entries, unsigned n,
+				   struct tw__entry *out, unsigned kept)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!(entries[i].value & 1))
+			kept = keep(&entries[i], out, kept);
+	return kept;
+}
+
+static inline struct tw__lane *lane_new(uint32_t bound, tw__entry_pack_fn *pack)
 {
 	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, sizeof *lane);
-	cr_assert(tw__lane_init(lane, bound, use, NULL));
+	cr_assert(tw__lane_init(lane, bound, pack, NULL));
 	return lane;
 }
 

@@ -87,11 +87,11 @@ Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 		probe_schedule_at(
 		    &probe, tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor)));
 		struct tw__local *local = tw__local_of(rig.service);
-		expect_eq(tw_load_relaxed(&local->urgent), tw__lane_written(&local->lane));
+		expect_eq(tw_load_relaxed(&local->lane.urgent), tw__lane_written(&local->lane));
 		probe_schedule_at(
 		    &probe,
 		    tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor) + 1));
-		expect_eq(tw_load_relaxed(&local->urgent), tw__lane_written(&local->lane) - 1);
+		expect_eq(tw_load_relaxed(&local->lane.urgent), tw__lane_written(&local->lane) - 1);
 	}
 }
 
