@@ -24,7 +24,10 @@
  *       published before.
  *   GATE2  lane.tail -> barrier -> word (producer) against word -> heavy barrier -> lane.tail
  *       (driver): the Dekker pair above. Without it a timer pushed in the moment of falling asleep
- *       waits for someone else's wake-up.
+ *       waits for someone else's wake-up. A young lane (wheel/core/local.h) may stay unread
+ *       meanwhile: the driver plans by its soonest, and looks at that again after the barrier. What
+ *       it sees there is not above the key of any push that it would have seen (LANE10), and the
+ *       others ring.
  *   GATE3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the
  *       driver looks at lanes and requests: a ring before it is followed by that look, which sees
  *       what was rung for; a ring after it finds the bell quiet and is seen by the futex itself, or

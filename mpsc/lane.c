@@ -18,6 +18,12 @@ enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16 };
 enum { PACK_SAMPLE = 32, PACK_LEAST = 7 * TW__SEGMENT_ENTRIES };
 
 /*
+ * A lane that packing does not keep below this is long: what it holds lives, so the driver had
+ * better read it as it comes, for some time.
+ */
+enum { LONG_LANE = 1 << 18, LONG_FOR = 8 * LONG_LANE };
+
+/*
  * From here on entries go into this segment; entry `index` of it has this position. Nothing is
  * unpublished but what lies before.
  */
@@ -45,6 +51,8 @@ bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pac
 	tw_store_relaxed(&lane->segments, 1);
 	lane->bound = bound;
 	lane->pack_at = PACK_LEAST;
+	lane->soonest_new = UINT64_MAX;
+	tw_store_relaxed(&lane->soonest, UINT64_MAX);
 	lane->pack = pack;
 	lane->pack_context = pack_context;
 	write_to(lane, lane->first, 0, 0);
@@ -236,8 +244,9 @@ static bool copy_the_living(struct tw__lane *lane, const struct unread *unread,
 		unsigned index = copies->at.index, n = TW__SEGMENT_ENTRIES - from.index;
 		n = n < TW__SEGMENT_ENTRIES - index ? n : TW__SEGMENT_ENTRIES - index;
 		n = n < left ? n : (unsigned)left;
-		copies->at.index = lane->pack(lane->pack_context, &from.segment->entries[from.index],
-					      n, copies->at.segment->entries, index);
+		copies->at.index =
+		    lane->pack(lane->pack_context, &from.segment->entries[from.index], n,
+			       copies->at.segment->entries, index);
 		copies->count += copies->at.index;
 		copies->count -= index;
 		from.index += n;
@@ -261,6 +270,8 @@ static bool put_in_place(struct tw__lane *lane, const struct unread *unread,
 	if (!tw_cas_acq_rel(&lane->turn, &turn, next))        /* LANE3 */
 		return false;
 	lane->last->next = copies->first;
+	lane->soonest_from = tail; /* LANE10 */
+	lane->soonest_new = UINT64_MAX;
 	write_to(lane, copies->at.segment, copies->at.index, tail);
 	return true;
 }
@@ -278,8 +289,8 @@ static bool lane_pack(struct tw__lane *lane, bool look)
 	if (!try_spares(lane))
 		return false;
 	if (look_at_unread(lane, &unread) && (!look || many_are_dead(lane, &unread))) {
-		packed = copy_the_living(lane, &unread, &copies) &&
-			 copies.count < unread.count && put_in_place(lane, &unread, &copies);
+		packed = copy_the_living(lane, &unread, &copies) && copies.count < unread.count &&
+			 put_in_place(lane, &unread, &copies);
 		if (!packed && copies.first) { /* they are spares */
 			copies.at.segment->next = lane->first;
 			lane->first = copies.first;
@@ -304,6 +315,24 @@ static bool pack_if_it_pays(struct tw__lane *lane)
 	return !packed;
 }
 
+/* What was read is forgotten. */
+static void raise_soonest(struct tw__lane *lane)
+{
+	if (tw__lane_head(lane) < lane->soonest_from)
+		return;
+	tw_store_relaxed(&lane->soonest, lane->soonest_new); /* LANE10 */
+	lane->soonest_new = UINT64_MAX;
+	lane->soonest_from = tw__lane_written(lane);
+}
+
+static void note_whether_long(struct tw__lane *lane)
+{
+	uint64_t written = tw__lane_written(lane);
+	if (tw__lane_backlog(lane) > (lane->bound / 2 < LONG_LANE ? lane->bound / 2 : LONG_LANE))
+		lane->long_until = written + LONG_FOR;
+	tw_store_relaxed(&lane->is_long, written < lane->long_until);
+}
+
 static int lane_extend(struct tw__lane *lane)
 {
 	struct tw__segment *segment = obtain(lane);
@@ -322,7 +351,9 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 		    tw__lane_backlog(lane) > lane->bound - lane->bound / 8)
 			return -EAGAIN;
 	}
+	raise_soonest(lane);
 	*grew = pack_if_it_pays(lane);
+	note_whether_long(lane);
 	return tw__lane_has_room(lane, n) ? 0 : lane_extend(lane);
 }
 
@@ -393,9 +424,9 @@ unsigned tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 	/* n is 0 if all was dropped meanwhile */
 	TW_ASSERT(segment && n <= TW__SEGMENT_ENTRIES);
 	memcpy(out, segment->entries + (head - begin), n * sizeof *out);
-	tw_store_release(&front->begin, begin);     /* LANE4: pairs with look_at_unread */
-	tw_store_release(&front->segment, segment); /* LANE2: pairs with take_spare */
-	tw_store_release(&front->head, head + n);   /* LANE4 */
+	tw_store_release(&front->begin, begin);              /* LANE4: pairs with look_at_unread */
+	tw_store_release(&front->segment, segment);          /* LANE2: pairs with take_spare */
+	tw_store_release(&front->head, head + n);            /* LANE4 */
 	tw_store_release(&lane->turn, turn + TW__LANE_TURN); /* LANE3: pairs with pack */
 	return (unsigned)n;
 }

@@ -15,8 +15,8 @@
  * are soon cancelled stay in the producer's cache, and the driver has nothing to read. The driver
  * never waits for that: if it has taken something meanwhile, it has won, and the copy is dropped.
  *
- * Progress: put, publish and take are wait-free, but for a take's retry after each packing that
- * came first. A lane that is being taken from is not packed, but grows.
+ * Progress: put, publish and take are wait-free, except that a take tries again after a packing
+ * that came first. A lane that is being taken from is not packed, but grows.
  *
  * Positions count entries from the lane's birth. Invariants:
  *   LANE6  head <= tail; both only rise. Entries in [head, tail) are unread; they never change. A
@@ -27,6 +27,9 @@
  *   LANE8  where head is at the end of the front's segment, that segment was just read out.
  *   LANE9  segments from `first` up to, but not including, the front's belong to the producer
  *       again.
+ *   LANE10  soonest is not above the key of any unread entry. It rises only when the producer has
+ *       seen that all was read that was put before soonest_from. A packing makes what it keeps
+ *       older than that, and leaves soonest as it is.
  *
  * Pairing table
  *   LANE1  tail: store-release (publish) -> load-acquire (take, unread): publishes the entries, the
@@ -89,10 +92,20 @@ struct tw__lane {
 	struct tw__slab *slab;       /* where new segments come from */
 	/* ever chained, less those it freed; read by the purge and by statistics */
 	_Atomic uint32_t segments;
-	/* for the layer above: entries up to here may be due at once, and the driver should look */
+	/*
+	 * Keys (the caller's, smaller is sooner) of what is unread. soonest: not above that of any
+	 * unread entry; written before the tail that shows the entry (LANE1). soonest_new: the same
+	 * of those put since soonest_from.
+	 */
+	_Atomic uint64_t soonest;
+	uint64_t soonest_new, soonest_from;
+	/* long_until: the lane was long, and is to be read often until it has got so far */
+	_Atomic bool is_long;
+	uint64_t long_until;
+	/* for the layer above: entries up to here may be due immediately (loop_fd.c) */
 	_Atomic uint64_t urgent;
 	uint32_t bound;   /* unread entries that user pushes may reach */
-	uint64_t pack_at; /* so many unread entries are worth a look */
+	uint64_t pack_at; /* it is looked at when it has this many unread entries */
 
 	/* Driver's line. */
 	/* which front counts (only the producer changes that), and whether a take is under way */
@@ -166,6 +179,16 @@ static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t v
 	at->what = what;
 	at->value = value;
 	lane->unpublished++;
+}
+
+/* Before the publication of an entry with this key. */
+static inline void tw__lane_bring(struct tw__lane *lane, uint64_t key)
+{
+	if (tw_likely(key >= lane->soonest_new))
+		return;
+	lane->soonest_new = key;
+	if (key < tw_load_relaxed(&lane->soonest))
+		tw_store_relaxed(&lane->soonest, key); /* LANE1: published with the tail */
 }
 
 /* Whether tw__lane_push has room; nothing is unpublished. */

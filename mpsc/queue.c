@@ -160,7 +160,8 @@ void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__qu
 		    void *context)
 {
 	const size_t smallest = sizeof(struct tw__lane);
-	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->pack && ops->orphaned);
+	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->fini && ops->pack &&
+		  ops->orphaned);
 	*queue = (struct tw__queue){.bound = bound, .ops = ops, .context = context};
 	tw__unload_hold();
 	pthread_mutex_lock(&tw__registry);
@@ -175,6 +176,7 @@ void tw__queue_fini(struct tw__queue *queue)
 		next = lane->next;
 		if (lane->tie)
 			lane->tie->lane = NULL;
+		queue->ops->fini(lane);
 		tw__lane_fini(lane);
 		free(lane);
 	}
@@ -202,7 +204,11 @@ static struct tw__lane *queue_make(struct tw__queue *queue)
 		free(lane);
 		return NULL;
 	}
-	queue->ops->init(lane, queue->context);
+	if (!queue->ops->init(lane, queue->context)) {
+		tw__lane_fini(lane);
+		free(lane);
+		return NULL;
+	}
 	lane->next = tw_load_relaxed(&queue->lanes);
 	tw_store_seq_cst(&queue->lanes, lane); /* QUEUE1: pairs with queue_first */
 	return lane;

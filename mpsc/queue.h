@@ -48,7 +48,8 @@
 /* What the layer above keeps with each lane: its struct begins with the lane. */
 struct tw__queue_ops {
 	size_t lane_size;
-	void (*init)(struct tw__lane *lane, void *context);
+	bool (*init)(struct tw__lane *lane, void *context); /* false: out of memory */
+	void (*fini)(struct tw__lane *lane);
 	/* its thread has ended; under the registry's lock */
 	void (*orphaned)(struct tw__lane *lane, void *context);
 	tw__entry_pack_fn *pack;

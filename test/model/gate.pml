@@ -10,6 +10,10 @@
  * store move the thread's own, membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of
  * GATE2.
  *
+ * With YOUNG, the lanes are young ones (wheel/core/local.h): the driver may leave them unread, and
+ * plans by their `soonest`, which a push stores before its tail. A push that comes after all was
+ * read sets it anew.
+ *
  * Left out: keys are 1 and 2 (smaller is earlier) and NEVER; they stand for instants, since the
  * code only compares them. Time is left out: the sleeper may wake by itself at any moment, but must
  * not need to. The sequence number is left out: nobody compares it here. Loads are in program order
@@ -24,6 +28,14 @@
  *   run: MEMBARRIER REQUEST   G2, by GATE1 GATE2 GATE3
  *   run: SEQ_CST              G2, by GATE1 GATE2
  *   run: SEQ_CST REQUEST      G2, by GATE1 GATE2 GATE3
+ *   run: MEMBARRIER YOUNG     G2, by GATE1 GATE2, LANE1 LANE10
+ *   run: MEMBARRIER YOUNG REQUEST   the same, and GATE3
+ *   run: SEQ_CST YOUNG        G2, by GATE1 GATE2, LANE1 LANE10
+ *   run: SEQ_CST YOUNG REQUEST      the same, and GATE3
+ *   mutant: MEMBARRIER YOUNG ONE_LOOK    park does not ask the young lanes again after the
+ *                                        barrier
+ *   mutant: MEMBARRIER YOUNG REQUEST RAISE_UNREAD  soonest is raised though something is unread
+ *   mutant: SEQ_CST YOUNG SOONEST_LAST      soonest is stored after the tail
  *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
@@ -47,6 +59,7 @@
 byte stored[2], tail[2], head[2]; /* lanes: published by the thread, in memory, read */
 /* of each push; visible with its tail (lane.h, LANE1) */
 byte key[2];
+byte soon_stored[2] = NEVER, soon[2] = NEVER;
 byte plan_stored = NEVER, plan = NEVER;
 bool parked, bell, asleep;
 bool closing, closed; /* a request, and that the driver has seen it */
@@ -54,6 +67,13 @@ byte at_work = 2;
 bool filed[3]; /* the driver's: keys that stand in the wheel */
 
 #define KEY(p, i) key[(p) * PUSHES + (i)]
+
+/* It is stored first; that it is seen no earlier than with the tail is the worst case (LANE1). */
+#ifdef SOONEST_LAST
+#define SOON(p) skip
+#else
+#define SOON(p) soon[p] = soon_stored[p]
+#endif
 
 inline ring()
 {
@@ -83,9 +103,24 @@ active [PRODUCERS] proctype producer()
 #ifdef LOOK_BEFORE_PUSH
 		sees_parked = parked;
 #endif
-		d_step { KEY(p, n) = mine; n++; stored[p] = n } /* tw__publish */
+		d_step {
+			KEY(p, n) = mine;
+			n++;
+#ifdef YOUNG
+			/* tw__lane_bring, after raise_soonest */
+			if
+#ifdef RAISE_UNREAD
+			:: true -> soon_stored[p] = mine
+#else
+			:: head[p] == n - 1 || mine < soon_stored[p] -> soon_stored[p] = mine
+#endif
+			:: else
+			fi;
+#endif
+			stored[p] = n /* tw__publish */
+		}
 #if defined(SEQ_CST) && !defined(LIGHT_PUSH)
-		tail[p] = stored[p]; /* GATE2 */
+		atomic { SOON(p); tail[p] = stored[p] } /* GATE2 */
 #endif
 		d_step {
 #ifndef LOOK_BEFORE_PUSH
@@ -104,7 +139,7 @@ active [PRODUCERS] proctype producer()
 		:: atomic { sees_parked && estimate < plan -> mine = 0; estimate = 0;
 			sees_parked = false };
 			/* the exchange waits until the thread's own stores are in memory */
-			tail[p] == stored[p];
+			tail[p] == stored[p] && soon[p] == soon_stored[p];
 			ring()
 		:: atomic { else -> mine = 0; estimate = 0; sees_parked = false }
 		fi
@@ -126,15 +161,19 @@ active proctype requester()
 active proctype memory()
 {
 end:	do
-	:: tail[0] != stored[0] -> tail[0] = stored[0]
-	:: tail[1] != stored[1] -> tail[1] = stored[1]
+	:: atomic { tail[0] != stored[0] -> SOON(0); tail[0] = stored[0] }
+	:: atomic { tail[1] != stored[1] -> SOON(1); tail[1] = stored[1] }
+#ifdef SOONEST_LAST
+	:: tail[0] == stored[0] && soon[0] != soon_stored[0] -> soon[0] = soon_stored[0]
+	:: tail[1] == stored[1] && soon[1] != soon_stored[1] -> soon[1] = soon_stored[1]
+#endif
 	:: plan != plan_stored -> plan = plan_stored
 	od
 }
 
 #define UNREAD(p) (tail[p] != head[p])
 #define QUIET (asleep && at_work == 0 && tail[0] == stored[0] && tail[1] == stored[1] && \
-	plan == plan_stored)
+	soon[0] == soon_stored[0] && soon[1] == soon_stored[1] && plan == plan_stored)
 #define IN_TIME(p, i) (i < head[p] || i >= tail[p] || KEY(p, i) >= plan)
 #ifdef REQUEST
 #define ALL_IN_TIME (IN_TIME(0, 0) && IN_TIME(0, 1))
@@ -150,9 +189,25 @@ inline read_lane(p)
 	od
 }
 
+#define EARLIER(a, b) ((a) < (b) -> (a) : (b))
+
 inline set_plan()
 {
-	plan_stored = (filed[1] -> 1 : (filed[2] -> 2 : NEVER))
+#ifdef YOUNG
+	/* tw__young_plan: of each lane first the tail */
+	if
+	:: UNREAD(0) -> young = soon[0]
+	:: else -> young = NEVER
+	fi;
+	if
+	:: UNREAD(1) -> young = EARLIER(young, soon[1])
+	:: else
+	fi;
+#endif
+	d_step {
+		plan_stored = (filed[1] -> 1 : (filed[2] -> 2 : NEVER));
+		plan_stored = EARLIER(plan_stored, young)
+	}
 }
 
 inline arm_bell()
@@ -163,9 +218,18 @@ inline arm_bell()
 active proctype driver()
 {
 	bool sure;
+	byte young = NEVER;
 turn:	closed = closing;
 	atomic { plan = plan_stored; parked = false } /* publish OPEN: exchange-seq_cst (GATE1) */
+#ifdef YOUNG
+	young = NEVER;
+	if
+	:: atomic { true -> read_lane(0); read_lane(1) }
+	:: skip /* nothing in them comes near */
+	fi;
+#else
 	atomic { read_lane(0); read_lane(1) }
+#endif
 	if
 	:: goto turn /* there is traffic: again in a tick */
 	:: skip
@@ -184,7 +248,11 @@ turn:	closed = closing;
 #if defined(MEMBARRIER) && !defined(NO_BARRIER)
 	if
 	/* tw__gate_barrier: GATE2 */
-	:: d_step { tail[0] = stored[0]; tail[1] = stored[1]; plan = plan_stored }
+	:: d_step {
+		tail[0] = stored[0]; tail[1] = stored[1];
+		soon[0] = soon_stored[0]; soon[1] = soon_stored[1];
+		plan = plan_stored
+	   }
 	:: sure = false
 	fi;
 #endif
@@ -194,6 +262,7 @@ turn:	closed = closing;
 #ifdef PLAN_LAST
 	set_plan();
 #endif
+#ifndef YOUNG
 	if
 	:: UNREAD(0) -> goto turn
 	:: else
@@ -202,6 +271,22 @@ turn:	closed = closing;
 	:: UNREAD(1) || closing != closed -> goto turn
 	:: else
 	fi;
+#else
+#ifndef ONE_LOOK
+	if
+	:: UNREAD(0) -> young = soon[0]
+	:: else -> young = NEVER
+	fi;
+	if
+	:: UNREAD(1) -> young = EARLIER(young, soon[1])
+	:: else
+	fi;
+#endif
+	if
+	:: young < plan_stored || closing != closed -> goto turn
+	:: else
+	fi;
+#endif
 #ifdef ARM_LAST
 	arm_bell();
 #endif

@@ -296,10 +296,18 @@ active proctype driver()
 		t = tail;
 		b = begin[w];
 		if
-		:: h - b == SIZE && h != t -> seg = next[seg]; b = h; assert(seg != NONE) /* LANE8 */
+		:: h - b == SIZE && h != t -> /* LANE8 */
+			seg = next[seg];
+			b = h;
+			assert(seg != NONE)
 		:: else
 		fi;
-		atomic { i = h - b; n = t - h; if :: n > SIZE - i -> n = SIZE - i :: else fi; t = n };
+		atomic {
+			i = h - b;
+			n = t - h;
+			if :: n > SIZE - i -> n = SIZE - i :: else fi;
+			t = n
+		};
 		do
 		:: n > 0 ->
 			atomic {
@@ -344,7 +352,7 @@ active proctype driver()
 		:: spare_lock -> skip
 		fi
 #endif
-	:: true -> /* tw__lane_unread: what was accepted before it, and lives, is there to be seen */
+	:: true -> /* tw__lane_unread: sees what was accepted before, and lives */
 		atomic {
 			n = 0;
 			i = 1;

@@ -32,6 +32,8 @@ struct tw__time {
 	/* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
 	uint64_t round_up_ns;
 	uint32_t tick_shift;
+	/* how far ahead is far for the lanes (local.h); without published time nothing is */
+	uint64_t young_ticks;
 	bool steps;      /* the clock may step back: readings are clamped */
 	bool by_counter; /* the clock may be read by the register (mpsc/base/clock.h) */
 	bool published;  /* may tell its time to producers: a tick thread on a clock that runs */
@@ -234,11 +236,28 @@ static inline uint64_t tw__clock_read_fast(const tw_service *service)
 
 /* ------------------------------------------------------------- threads' parts */
 
+/* Where the young lane begins. Timeouts are seldom round numbers of ticks just below it. */
+enum { TW__YOUNG_TICKS = 24 };
+
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
 /* One thread's part of a service; survives the thread, and goes to the next one. */
+/* What delays in a lane count from; the driver's (drain.c). */
+struct tw__lane_base {
+	uint64_t base_ns; /* never falls (G6) */
+	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
+	uint64_t estimate_ns;
+	/* the epoch that the lane carries at this point, or 0: base_ns is exact */
+	uint64_t sequence;
+};
+
 struct tw__local {
 	struct tw__lane lane; /* first: the queue knows it by this */
+	/*
+	 * New timers for ticks that are young_ticks or more ahead (service.h). The driver leaves
+	 * them here while none of them comes near: most are cancelled before that.
+	 */
+	struct tw__lane young;
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
@@ -265,13 +284,15 @@ struct tw__local {
 	    of_service;
 
 	/* The driver's alone. */
-	/* delays in this lane count from here; never falls (G6) */
-	alignas(TW__CACHE_LINE) uint64_t base_ns;
-	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
-	uint64_t estimate_ns;
-	/* the epoch that the lane carries at this point, or 0: base_ns is exact */
-	uint64_t base_sequence;
+	alignas(TW__CACHE_LINE) struct tw__lane_base base, young_base;
+	uint64_t young_since; /* unread epochs of the young lane are not older than this number */
+	uint64_t seen;        /* entries written when it last looked */
 };
+
+static inline struct tw__lane *tw__young_of(struct tw__lane *lane)
+{
+	return &((struct tw__local *)lane)->young;
+}
 
 static inline struct tw__local *tw__local_of(tw_service *service)
 {
@@ -296,10 +317,13 @@ static inline struct tw__local *tw__local_at_hand(const tw_service *service)
  */
 static inline void tw__publish_later(tw_service *service, struct tw__local *local)
 {
-	if (tw_likely(service->gate.asymmetric))
+	if (tw_likely(service->gate.asymmetric)) {
 		tw__lane_publish(&local->lane);
-	else
+		tw__lane_publish(&local->young);
+	} else {
 		tw__lane_publish_seq_cst(&local->lane);
+		tw__lane_publish_seq_cst(&local->young);
+	}
 }
 
 static inline void tw__publish(tw_service *service, struct tw__local *local)

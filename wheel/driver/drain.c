@@ -25,6 +25,14 @@
  * If they differ from those of B(S), the driver reads the words. (Equal bits of another base need a
  * producer that stands for an exact multiple of 2^32 ns between two loads.)
  *
+ * Two lanes. A thread's new timers for ticks that are young_ticks or more ahead are in its young
+ * lane, which is read when one of them comes near, in parts if there is time. All else is read in
+ * each turn, and never waits for a long lane. Of one thread's timers for one tick, those in the
+ * young lane were scheduled first, since the cursor only rises. So the other lane is copied out
+ * first, then the young one is read, if it may hold something for such a tick, and then the copy is
+ * filed (G6). Where the driver is so late that it corrects deadlines, two timers with different
+ * delays just below and above young_ticks may come to one tick, and change places.
+ *
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the
  * processor speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base
  * and delay are added in nanoseconds and rounded up once.
@@ -35,6 +43,9 @@
 #include "wheel/driver/resolve.h"
 
 enum { DRAIN_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
+
+/* In ticks: by how much a deadline may exceed its delay; how early a young lane is read. */
+enum { ROUNDING_TICKS = 3, AHEAD_TICKS = 16 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
@@ -52,24 +63,23 @@ static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64
 	return replaced_ns < now_ns ? replaced_ns : now_ns;
 }
 
-static void raise_base(struct tw__local *local, uint64_t instant_ns)
+static void raise_base(struct tw__lane_base *base, uint64_t instant_ns)
 {
-	if (instant_ns > local->base_ns)
-		local->base_ns = instant_ns;
+	if (instant_ns > base->base_ns)
+		base->base_ns = instant_ns;
 }
 
 /*
  * The lane's epoch holds for all entries up to the next one: those of this take may have been
  * pushed as late as U(S) says now.
  */
-static void raise_to_epoch(const tw_service *service, struct tw__local *local, uint64_t now_ns)
+static void raise_to_epoch(const tw_service *service, struct tw__lane_base *base, uint64_t now_ns)
 {
-	if (!local->base_sequence)
+	if (!base->sequence)
 		return;
-	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
-	if (remembered(service, local->base_sequence))
-		raise_base(local,
-			   service->driver->bases.bases_ns[local->base_sequence % TW__EPOCHS]);
+	raise_base(base, replaced_at(service, base->sequence, now_ns) + TW__SPECULATION_NS);
+	if (remembered(service, base->sequence))
+		raise_base(base, service->driver->bases.bases_ns[base->sequence % TW__EPOCHS]);
 }
 
 /*
@@ -129,18 +139,18 @@ static inline bool is_base(const struct tw__entry *entry)
 	return kind == TW__KIND_EPOCH || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
 }
 
-static __attribute__((noinline)) void take_base(tw_service *service, struct tw__local *local,
+static __attribute__((noinline)) void take_base(tw_service *service, struct tw__lane_base *base,
 						const struct tw__entry *entry, uint64_t now_ns)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_EPOCH) {
-		local->base_sequence = entry->value;
-		local->estimate_ns = epoch_time(service, entry);
-		raise_to_epoch(service, local, now_ns);
+		base->sequence = entry->value;
+		base->estimate_ns = epoch_time(service, entry);
+		raise_to_epoch(service, base, now_ns);
 	} else if (kind == TW__KIND_NOW) {
-		local->base_sequence = 0;
-		local->estimate_ns = entry->value;
-		raise_base(local, entry->value);
+		base->sequence = 0;
+		base->estimate_ns = entry->value;
+		raise_base(base, entry->value);
 	}
 }
 
@@ -159,7 +169,7 @@ static inline bool is_covered(const tw_service *service, const struct tw__entry 
 }
 
 /* Files an entry by its word, unless it is covered, or its timer is gone. */
-static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw__local *local,
+static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw__lane_base *base,
 						  const struct tw__entry *entry)
 {
 	uint32_t slot = tw__entry_slot(entry->what);
@@ -169,7 +179,7 @@ static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw
 		return;
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_DELAY)
-		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true,
+		file(service, slot, word, tw__tick_of(service, base->base_ns + entry->value), true,
 		     false);
 	else if (kind == TW__KIND_DEADLINE)
 		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
@@ -183,15 +193,15 @@ static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw
  * bucket comes, or in a sweep. False: the word must be looked at, since it may need writing: the
  * estimate was too early, or the deadline is long past.
  */
-static bool drain_blindly(tw_service *service, struct tw__local *local,
+static bool drain_blindly(tw_service *service, struct tw__lane_base *base,
 			  const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	uint64_t tick, next = service->driver->wheel.next;
 	if (kind == TW__KIND_DELAY) {
-		tick = tw__tick_of(service, local->base_ns + entry->value);
-		if (local->estimate_ns < local->base_ns &&
-		    tw__tick_of(service, local->estimate_ns + entry->value) < tick)
+		tick = tw__tick_of(service, base->base_ns + entry->value);
+		if (base->estimate_ns < base->base_ns &&
+		    tw__tick_of(service, base->estimate_ns + entry->value) < tick)
 			return false;
 	} else if (kind == TW__KIND_DEADLINE) {
 		tick = tw__tick_of(service, entry->value);
@@ -265,10 +275,10 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
  * rest. No word is looked at for it: a look takes the word's line from the core that will cancel or
  * move the timer.
  */
-static void drain_block(tw_service *service, struct tw__local *local,
+static void drain_block(tw_service *service, struct tw__lane_base *base,
 			const struct tw__entry *entries, int n, uint64_t now_ns)
 {
-	raise_to_epoch(service, local, now_ns);
+	raise_to_epoch(service, base, now_ns);
 	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
 	if (drops)
 		write_generations_down(service, entries, n);
@@ -276,17 +286,19 @@ static void drain_block(tw_service *service, struct tw__local *local,
 		if (i + DRAIN_AHEAD < n)
 			prefetch_look(service, &entries[i + DRAIN_AHEAD]);
 		if (tw_unlikely(is_base(&entries[i])))
-			take_base(service, local, &entries[i], now_ns);
+			take_base(service, base, &entries[i], now_ns);
 		else if ((!drops || !superseded(service, &entries[i])) &&
-			 tw_unlikely(!drain_blindly(service, local, &entries[i])))
-			drain_entry(service, local, &entries[i]);
+			 tw_unlikely(!drain_blindly(service, base, &entries[i])))
+			drain_entry(service, base, &entries[i]);
 	}
 }
 
-static bool has_chunks_for_a_block(const tw_service *service)
+/* And for `copied` entries that are copied out already. */
+static bool has_chunks_for_a_block(const tw_service *service, int copied)
 {
 	const struct tw__wheel *wheel = &service->driver->wheel;
 	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
+						  (unsigned)copied +
 						  tw__outbox_reserve(&service->driver->outboxes);
 }
 
@@ -294,49 +306,130 @@ static bool has_chunks_for_a_block(const tw_service *service)
  * Whether the wheel can take another block. A full sweep is the last resort. It helps only where
  * there are more entries than timers; else it would cost each turn as much as there are timers.
  */
-static bool wheel_has_room(tw_service *service)
+static bool wheel_has_room(tw_service *service, int copied)
 {
-	if (tw_likely(has_chunks_for_a_block(service)))
+	if (tw_likely(has_chunks_for_a_block(service, copied)))
 		return true;
 	if (service->driver->wheel.entries <= tw__live_timers(service, NULL))
 		return false;
 	tw__sweep_all(service);
-	return has_chunks_for_a_block(service);
+	return has_chunks_for_a_block(service, copied);
 }
 
-/* Takes as much of a lane as a block holds. The number of entries; *again: there may be more. */
-static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
+/* Takes as much of a lane as a block holds. The number of entries. */
+static int take_block(struct tw__lane *lane, struct tw__entry *block)
 {
 	unsigned n = 0, taken;
 	do {
-		taken = tw__lane_take(lane, service->driver->block + n);
+		taken = tw__lane_take(lane, block + n);
 		n += taken;
 	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
-	*again = taken != 0;
 	return (int)n;
 }
 
-uint64_t tw__drain(tw_service *service, bool *again)
+static void file_block(tw_service *service, struct tw__lane_base *base,
+		       const struct tw__entry *block, int n)
+{
+	/* for epochs alone */
+	uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
+	drain_block(service, base, block, n, now_ns);
+}
+
+/*
+ * How many blocks of a young lane are to be read now. All that is unread, if something in it may
+ * be filed for the tick of an entry of the other lane that is read now: that one came later, and
+ * is filed later (G6). Those are at most young_ticks ahead of the cursor; or of the present, where
+ * a driver that is late counts from it. A part in each turn, if something comes near, the lane is
+ * long, or epochs would be forgotten.
+ */
+static unsigned young_blocks(tw_service *service, struct tw__local *local, bool all)
+{
+	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	uint64_t unread = tw__lane_backlog(&local->young);
+	if (!unread) {
+		local->young_since = current;
+		return 0;
+	}
+	/* LANE1: after the tail */
+	uint64_t soonest = tw_load_relaxed(&local->young.soonest);
+	uint64_t now = tw__ticks_down(service, tw__driver_now(service) - service->time.start_ns);
+	uint64_t near = now + TW__YOUNG_TICKS + ROUNDING_TICKS;
+	if (all || soonest < near)
+		return 2 + (unsigned)(unread / (TW__BLOCK_ENTRIES - TW__SEGMENT_ENTRIES));
+	bool wanted = soonest < near + AHEAD_TICKS || tw_load_relaxed(&local->young.is_long) ||
+		      current - local->young_since > TW__EPOCHS / 2;
+	return wanted ? 1 + (unsigned)(unread / (BLOCKS_PER_TURN * TW__BLOCK_ENTRIES)) : 0;
+}
+
+/* The number of entries read. After the tail of the thread's other lane was loaded. */
+static uint64_t drain_young(tw_service *service, struct tw__local *local, int copied, bool all,
+			    bool *again)
+{
+	uint64_t drained = 0, current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	unsigned blocks = young_blocks(service, local, all);
+	for (; blocks > 0; blocks--) {
+		if (!wheel_has_room(service, copied)) {
+			*again = true;
+			return drained;
+		}
+		int n = take_block(&local->young, service->driver->block);
+		if (n == 0) {
+			local->young_since = current;
+			break;
+		}
+		file_block(service, &local->young_base, service->driver->block, n);
+		drained += (uint64_t)n;
+	}
+	return drained;
+}
+
+uint64_t tw__drain(tw_service *service, bool all, bool *again)
 {
 	TW_ASSERT_DRIVER(service);
 	uint64_t drained = 0;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		bool more = true;
-		for (int blocks = 0; more && blocks < BLOCKS_PER_TURN; blocks++) {
-			if (!wheel_has_room(service)) {
+		struct tw__local *local = (struct tw__local *)lane;
+		struct tw__entry *block = service->driver->near_block;
+		int n = 1;
+		for (int blocks = 0; n && blocks < BLOCKS_PER_TURN; blocks++) {
+			if (!wheel_has_room(service, 0)) {
 				*again = true;
 				return drained;
 			}
-			int n = take_block(service, lane, &more);
-			if (n == 0)
-				break;
-			/* for epochs alone */
-			uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
-			drain_block(service, (struct tw__local *)lane, service->driver->block, n,
-				    now_ns);
+			/* copied out first, filed last: G6 */
+			n = take_block(lane, block);
+			if (service->time.young_ticks != UINT64_MAX)
+				drained += drain_young(service, local, n, all, again);
+			file_block(service, &local->base, block, n);
 			drained += (uint64_t)n;
 		}
-		*again |= more;
+		*again |= n != 0;
 	}
 	return drained;
+}
+
+uint64_t tw__young_plan(tw_service *service)
+{
+	const uint64_t early = TW__YOUNG_TICKS + ROUNDING_TICKS + AHEAD_TICKS;
+	uint64_t plan = UINT64_MAX, next = service->driver->wheel.next;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__lane *young = tw__young_of(lane);
+		if (!(service->gate.asymmetric ? tw__lane_unread(young)
+					       : tw__lane_unread_seq_cst(young)))
+			continue;
+		uint64_t soonest = tw_load_relaxed(&young->soonest); /* LANE1: after the tail */
+		if (soonest < next + early || tw_load_relaxed(&young->is_long))
+			return next;
+		if (soonest != UINT64_MAX) /* else there are epochs alone */
+			plan = tw__earlier(plan, soonest - early);
+	}
+	return plan;
+}
+
+uint64_t tw__lanes_young(tw_service *service)
+{
+	uint64_t n = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		n += tw__lane_backlog(tw__young_of(lane));
+	return n;
 }

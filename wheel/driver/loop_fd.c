@@ -24,7 +24,7 @@ static void gather(tw_service *service)
 {
 	bool again = false;
 	tw__driver_collect(service);
-	uint64_t drained = tw__drain(service, &again);
+	uint64_t drained = tw__drain(service, false, &again);
 	service->driver->loop.at_once |= again && drained;
 	service->driver->loop.soon |= again;
 }
@@ -39,7 +39,8 @@ static uint64_t next_ns(tw_service *service)
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
 	struct tw__wheel *wheel = &service->driver->wheel;
-	uint64_t tick = tw__wheel_plan(wheel, TW__PLAN_BUDGET);
+	uint64_t tick =
+	    tw__earlier(tw__wheel_plan(wheel, TW__PLAN_BUDGET), tw__young_plan(service));
 	if (loop->soon || tw__wheel_sweeping(wheel))
 		tick = wheel->next;
 	return tw__purge_wake_by(service, tw__plan_ns(service, tick));
@@ -142,7 +143,7 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	TW_ASSERT_DRIVER(service);
 	struct tw__wheel *wheel = &service->driver->wheel;
 	gather(service);
-	uint64_t tick = tw__wheel_plan(wheel, UINT32_MAX);
+	uint64_t tick = tw__earlier(tw__wheel_plan(wheel, UINT32_MAX), tw__young_plan(service));
 	if (service->driver->loop.soon || tw__works_waiting(service) || tick < wheel->next)
 		tick = wheel->next;
 	return tw__plan_ns(service, tick);

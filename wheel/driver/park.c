@@ -48,14 +48,16 @@ static uint64_t park(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
 	tw__purge_look(service);
-	uint64_t tick = tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET);
+	uint64_t tick = tw__earlier(tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET),
+				    tw__young_plan(service));
 	uint64_t plan_ns = tw__purge_wake_by(service, tw__plan_ns(service, tick));
 	tw__gate_arm_bell(&service->gate);
 	/* published with the word (gate.h, GATE1) */
 	tw_store_relaxed(&service->gate.plan, plan_ns);
 	tw__driver_publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate);
-	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service))
+	if (tw__driver_any_unread(service) || tw__young_plan(service) < tick ||
+	    tw__driver_collect(service) || requested(service))
 		return 0;
 	/*
 	 * Cancels since the last look, which did not ring: what they counted and their look at the
@@ -77,7 +79,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 	TW_ASSERT_DRIVER(service);
 	struct tw__park *park_of = &service->driver->park;
 	uint64_t busy = TW__BUSY_ENTRIES * (poll->elapsed ? poll->elapsed : 1);
-	park_of->quiet_polls = poll->drained >= busy ? 0 : park_of->quiet_polls + 1;
+	park_of->quiet_polls = poll->pushed >= busy ? 0 : park_of->quiet_polls + 1;
 	if (poll->elapsed)
 		park_of->fires_each_tick = poll->done && park_of->slept_a_tick;
 	if (poll->now)

@@ -95,6 +95,20 @@ unsigned tw__driver_collect(tw_service *service)
 
 /* ---------------------------------------------------------------------- poll */
 
+/* Entries that threads have put since the last call. */
+static uint64_t count_pushed(tw_service *service)
+{
+	uint64_t pushed = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__local *local = (struct tw__local *)lane;
+		uint64_t written =
+		    tw_load_relaxed(&lane->tail) + tw_load_relaxed(&local->young.tail);
+		pushed += written - local->seen;
+		local->seen = written;
+	}
+	return pushed;
+}
+
 static void account(tw_service *service, uint64_t cpu_ns)
 {
 	tw_bump(&service->driver->counters.ticks, 1);
@@ -129,7 +143,10 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	/* first: what lanes hold is read against the old cursor */
 	bool again = false;
-	poll.drained = tw__drain(service, &again);
+	poll.pushed = count_pushed(service);
+	bool all = service->driver->drains_all || tw_load_relaxed(&service->phase.closed);
+	service->driver->drains_all = false;
+	poll.drained = tw__drain(service, all, &again);
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
@@ -142,7 +159,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	service->driver->moved_tick = service->driver->wheel.next;
 	bool look = ++service->driver->polls % POLLS_PER_LOOK == 0 || service->driver->park.woken;
 	tw__sweep(service, poll.drained, look);
-	tw__purge(service, look, poll.drained + poll.done > 8 * TW__BUSY_ENTRIES);
+	tw__purge(service, look, poll.drained + poll.pushed + poll.done > 8 * TW__BUSY_ENTRIES);
 	poll.soon = again || tw__purging(service) || service->works->deferred ||
 		    (tw__any_ready(service) && !tw__dropping(service));
 	service->driver->park.woken = false;

@@ -9,6 +9,7 @@
 
 struct tw__poll {
 	uint64_t drained; /* lane entries */
+	uint64_t pushed;  /* the same that threads have put since the poll before, read or not */
 	uint64_t elapsed; /* ticks since the poll before */
 	size_t done;      /* callbacks run or handed over */
 	bool now;         /* more is due, in a lane or in the cascade of far timers */
@@ -27,7 +28,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
  */
 unsigned tw__driver_collect(tw_service *service);
 
-/* Whether there may be something in the lanes (gate.h, GATE2). `driving` held. */
+/* Whether there may be something in lanes that are not young (gate.h, GATE2). `driving` held. */
 bool tw__driver_any_unread(tw_service *service);
 
 /*

@@ -11,6 +11,7 @@
  */
 #include "wheel/driver/purge.h"
 
+#include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
 enum { SEGMENTS_A_STEP = 16, SEGMENTS_KEPT = 64 };
@@ -21,10 +22,15 @@ enum { SEGMENTS_A_STEP = 16, SEGMENTS_KEPT = 64 };
 /* A driver that sleeps is woken for it only so much later (G9). */
 #define PURGE_ASLEEP_NS UINT64_C(10000000000)
 
+static bool holds_many(const struct tw__lane *lane)
+{
+	return tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT;
+}
+
 static bool much_is_held(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT)
+		if (holds_many(lane) || holds_many(tw__young_of(lane)))
 			return true;
 	return tw__depot_has_surplus(&service->slots.depot, 2) ||
 	       tw__depot_has_surplus(&service->driver->wheel.chunks, 2);
@@ -35,8 +41,10 @@ static bool purge_step(tw_service *service)
 {
 	unsigned left = SEGMENTS_A_STEP;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane && left;
-	     lane = lane->next)
+	     lane = lane->next) {
 		left -= tw__lane_purge(lane, left);
+		left -= tw__lane_purge(tw__young_of(lane), left);
+	}
 	bool more = left == 0;
 	more |= tw__slots_purge(&service->slots);
 	more |= tw__depot_purge(&service->driver->wheel.chunks);

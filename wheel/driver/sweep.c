@@ -48,7 +48,7 @@ uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
  */
 static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
 {
-	uint64_t entries = service->driver->wheel.entries, producers;
+	uint64_t entries = service->driver->wheel.entries + tw__lanes_young(service), producers;
 	*live = tw__live_timers(service, &producers);
 	*allowed = ALLOWANCE * producers;
 	return entries > *live ? entries - *live : 0;
@@ -58,7 +58,8 @@ bool tw__sweep_wanted(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
 	uint64_t live = 0, allowed = 0, dead = 0;
-	if (service->driver->wheel.entries > ALLOWANCE)
+	uint64_t young = tw__lanes_young(service);
+	if (service->driver->wheel.entries + young > ALLOWANCE)
 		dead = count_dead(service, &live, &allowed);
 	service->driver->sweep.writes_down = dead > live / 4 + allowed;
 	return dead > live + allowed;
@@ -80,8 +81,11 @@ static void sweep_end(tw_service *service)
 	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
 	if (service->driver->sweep.by_drained)
 		service->driver->sweep.drained_suffices = dead <= live / 2 + allowed;
-	if (tw__sweep_wanted(service))
+	if (tw__sweep_wanted(service)) {
+		/* those that a sweep by words has left stand in young lanes */
+		service->driver->drains_all = !service->driver->sweep.by_drained;
 		sweep_start(service, service->driver->sweep.drained_suffices);
+	}
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)

@@ -20,22 +20,6 @@
 
 /* ----------------------------------------------------------------- the lanes */
 
-static void local_init(struct tw__lane *lane, void *context)
-{
-	struct tw__local *local = (struct tw__local *)lane;
-	tw_service *service = context;
-	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
-	tw__magazine_init(&service->slots, &local->magazine);
-}
-
-static void local_orphaned(struct tw__lane *lane, void *context)
-{
-	struct tw__local *local = (struct tw__local *)lane;
-	tw_service *service = context;
-	tw_store_relaxed(&local->of_service, 0);
-	tw__magazine_flush(&service->slots, &local->magazine);
-}
-
 /*
  * What a lane may drop: entries of timers that are gone. Without a branch for them: every second
  * one would be mispredicted.
@@ -60,8 +44,31 @@ static unsigned entries_pack(void *context, const struct tw__entry *entries, uns
 	return kept;
 }
 
+static bool local_init(struct tw__lane *lane, void *context)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	tw_service *service = context;
+	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
+	tw__magazine_init(&service->slots, &local->magazine);
+	return tw__lane_init(&local->young, lane->bound, entries_pack, service);
+}
+
+static void local_fini(struct tw__lane *lane)
+{
+	tw__lane_fini(tw__young_of(lane));
+}
+
+static void local_orphaned(struct tw__lane *lane, void *context)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	tw_service *service = context;
+	tw_store_relaxed(&local->of_service, 0);
+	tw__magazine_flush(&service->slots, &local->magazine);
+}
+
 static const struct tw__queue_ops lane_ops = {.lane_size = sizeof(struct tw__local),
 					      .init = local_init,
+					      .fini = local_fini,
 					      .orphaned = local_orphaned,
 					      .pack = entries_pack};
 
@@ -216,6 +223,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.steps = !cfg->clock->ops->runs;
 	tw__alarm_init(&service->driver->loop.alarm);
 	service->time.published = service->threaded && cfg->clock->ops->runs;
+	service->time.young_ticks = service->time.published ? TW__YOUNG_TICKS : UINT64_MAX;
 	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
 	    tw_clock_now(cfg->clock);
 	service->time.round_up_ns = cfg->tick_ns - 1 - service->time.start_ns;

@@ -314,7 +314,7 @@ enum { MOMENT_NS = 50000, MOMENTS = 2000 };
 static bool lanes_empty(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (tw__lane_unread(lane))
+		if (tw__lane_unread(lane) || tw__lane_unread(tw__young_of(lane)))
 			return false;
 	return true;
 }

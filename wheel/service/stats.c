@@ -61,8 +61,10 @@ static uint64_t bytes_of_lanes(tw_service *service)
 		const struct tw__local *local = (const struct tw__local *)lane;
 		bool runs = tw_load_relaxed(&local->latencies) != NULL;
 		bytes += sizeof *local + (runs ? TW__LATENCIES * sizeof(struct tw__histogram) : 0);
-		/* and its reserve */
-		bytes += (tw__lane_segments(lane) + UINT64_C(1)) * sizeof(struct tw__segment);
+		/* and their reserves */
+		uint64_t segments =
+		    tw__lane_segments(lane) + tw__lane_segments(&local->young) + UINT64_C(2);
+		bytes += segments * sizeof(struct tw__segment);
 	}
 	return bytes;
 }
@@ -83,7 +85,8 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 	stats->ticks = tw_load_relaxed(&service->driver->counters.ticks);
 	stats->tick_cpu_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_ns);
 	stats->tick_cpu_max_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_max_ns);
-	stats->entries = tw_load_relaxed(&service->driver->counters.entries);
+	stats->entries =
+	    tw_load_relaxed(&service->driver->counters.entries) + tw__lanes_young(service);
 	stats->dead_entries = stats->entries > stats->pending ? stats->entries - stats->pending : 0;
 	stats->retired_slots = tw_load_relaxed(&service->slots.retired);
 	stats->clock_steps = tw_load_relaxed(&service->driver->counters.clock_steps);

@@ -74,8 +74,8 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 {
 	if (local) {
 		/* a base or padding: the next push needs nothing unpublished */
-		if (local->lane.unpublished)
-			tw__lane_publish(&local->lane);
+		tw__lane_publish(&local->lane);
+		tw__lane_publish(&local->young);
 		tw_bump(&local->rejected, 1);
 	}
 	if (out)
@@ -96,6 +96,13 @@ static __attribute__((noinline)) int after_push(tw_service *service, struct tw__
 }
 
 /* ------------------------------------------------------------- the short way */
+
+/* For a new timer's entry. It may be for a tick that is past. */
+static inline struct tw__lane *lane_for(const tw_service *service, struct tw__local *local,
+					uint64_t ahead)
+{
+	return ahead < service->time.young_ticks ? &local->lane : &local->young;
+}
 
 static inline bool nobody_sleeps(uint64_t gate_word)
 {
@@ -130,9 +137,9 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	}
 	uint64_t tick = tw__ticks_in_range(service, span_ns);
 	uint64_t ahead = tick - tw_load_relaxed(&service->gate.cursor);
+	struct tw__lane *lane = lane_for(service, local, ahead);
 	if (tw_unlikely(ahead >= TW__NEAR_TICKS || (kind != TW__KIND_DELAY && !ahead) ||
-			!tw__magazine_has_one(&local->magazine) ||
-			!tw__lane_can_push(&local->lane)))
+			!tw__magazine_has_one(&local->magazine) || !tw__lane_can_push(lane)))
 		return false;
 	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
 	uint32_t ext = TW__EXT_NONE;
@@ -147,7 +154,8 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	}
 	uint64_t entry = make_timer(service, local, state, task ? task->fn : fn,
 				    task ? task->arg : arg, ext, group, out);
-	tw__lane_push(&local->lane, tw__what_make(kind, entry), value);
+	tw__lane_bring(lane, tick);
+	tw__lane_push(lane, tw__what_make(kind, entry), value);
 	TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
 		  kind == TW__KIND_DELAY ? local->counted_ns + value : value);
 	tw_compiler_barrier(); /* GATE2, where there is membarrier */
@@ -174,11 +182,13 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
 }
 
 /*
- * The lane's base for delays that follow: while the driver ticks the published sequence number, if
- * it has changed, else a reading of the clock. Returns the instant to count from: that reading, or
- * what the driver has published for this tick, which it corrects if it comes late (drain.c).
+ * The lane's base for delays that follow. While the driver ticks it is the published sequence
+ * number, put into both lanes, and only when it has changed. Else it is a reading of the clock
+ * (*now), to be put before the timer's entry. Returns the instant to count from: that reading, or
+ * what the driver has published for this tick, which it will correct if it comes late (drain.c).
  */
-static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t gate_word)
+static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t gate_word,
+			 bool *now)
 {
 	if (tw_likely(tw__gate_is_open(gate_word))) {
 		if (local->epoch_word != gate_word) {
@@ -186,8 +196,9 @@ static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t 
 			/* its own or a later one's */
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns);
 			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
-			tw__lane_put(&local->lane, tw__what_make(TW__KIND_EPOCH, counted),
-				     tw__gate_sequence(gate_word));
+			uint64_t epoch = tw__what_make(TW__KIND_EPOCH, counted);
+			tw__lane_put(&local->lane, epoch, tw__gate_sequence(gate_word));
+			tw__lane_put(&local->young, epoch, tw__gate_sequence(gate_word));
 			open_short_way(service, local);
 		}
 		return local->counted_ns;
@@ -198,7 +209,7 @@ static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t 
 		now_ns = local->counted_ns;
 	local->epoch_word = 0;
 	local->short_word = NO_SHORT_WORD;
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
+	*now = true;
 	return now_ns;
 }
 
@@ -221,19 +232,23 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	const struct tw_task *task = a->task;
 	struct tw__local *local = tw__local_of(service);
 	uint64_t word = tw__gate_look(&service->gate), deadline_ns = a->value;
-	bool grew = false;
+	bool grew = false, young_grew = false, now_base = false;
 	int r = tw__gate_refuses(word) ? -ESHUTDOWN : 0;
 	if (!local)
 		return refused(NULL, out, -ENOMEM);
 	if (!r && !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
+	if (!r && !tw__lane_has_room(&local->young, SCHEDULE_ENTRIES))
+		r = tw__lane_grow(&local->young, SCHEDULE_ENTRIES, &young_grew);
+	/* a driver that sleeps is not to find too much */
+	grew |= young_grew && tw_load_relaxed(&local->young.is_long);
 	if (!r && !tw__magazine_has_one(&local->magazine))
 		r = tw__magazine_look(&service->slots, &local->magazine);
 	if (tw_unlikely(r))
 		return refused(local, out, r);
 
 	if (kind == TW__KIND_DELAY && service->time.published) {
-		deadline_ns += put_base(service, local, word);
+		deadline_ns += put_base(service, local, word, &now_base);
 	} else if (kind == TW__KIND_DELAY) {
 		kind = TW__KIND_DEADLINE;
 		deadline_ns += own_instant(service, local);
@@ -253,9 +268,15 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	if (tw_unlikely(r))
 		return refused(local, out, r);
 	uint64_t entry = make_timer(service, local, state, task->fn, task->arg, ext, group, out);
-	if (kind != TW__KIND_PADDING)
-		tw__lane_put(&local->lane, tw__what_make(kind, entry),
+	struct tw__lane *lane = lane_for(
+	    service, local, tick > cursor && !(state & TW__BEYOND_RANGE) ? tick - cursor : 0);
+	if (kind != TW__KIND_PADDING) {
+		tw__lane_bring(lane, tick);
+		if (now_base)
+			tw__lane_put(lane, tw__what_make(TW__KIND_NOW, 0), deadline_ns - a->value);
+		tw__lane_put(lane, tw__what_make(kind, entry),
 			     kind == TW__KIND_DELAY ? a->value : deadline_ns);
+	}
 	/* a driver that is called, perhaps many times a tick, needs to know of what is due now */
 	if (tw_likely(service->time.published || tick > cursor))
 		tw__publish_later(service, local);

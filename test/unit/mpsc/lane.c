@@ -106,8 +106,8 @@ Test(mpsc_lane, a_full_lane_drops_its_dead_in_order)
 enum { FULL = (4096 / TW__SEGMENT_ENTRIES + 1) * TW__SEGMENT_ENTRIES };
 
 /*
- * The driver stands in the middle of a take: the lane is left as it is, and is full until it may
- * be packed.
+ * The driver is in the middle of a take: the lane is left as it is, and is full until it may be
+ * packed.
  */
 Test(mpsc_lane, a_lane_that_is_taken_from_is_not_packed)
 {

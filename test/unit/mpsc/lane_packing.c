@@ -22,7 +22,8 @@ static unsigned all_are_dead(void *context, const struct tw__entry *entries, uns
 {
 	for (unsigned i = 0; i < n; i++)
 		if (is_base(&entries[i]))
-			kept = keep(&entries[i], out, kept && is_base(&out[kept - 1]) ? kept - 1 : kept);
+			kept = keep(&entries[i], out,
+				    kept && is_base(&out[kept - 1]) ? kept - 1 : kept);
 	return kept;
 }
 
@@ -90,7 +91,7 @@ Test(mpsc_lane_packing, the_dead_are_not_many_more_than_the_living)
 	lane_free(lane);
 }
 
-/* What is due at once stays so, wherever packing puts it. */
+/* What is due immediately stays so, wherever packing puts it. */
 Test(mpsc_lane_packing, what_is_urgent_is_still_urgent)
 {
 	struct tw__lane *lane = lane_new(1u << 20, odd_is_dead);
