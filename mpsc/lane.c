@@ -15,7 +15,7 @@ enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16 };
  * Entries that a look at what is dead samples. Unread ones that are worth a packing: enough to copy
  * few entries for each push, and fewer than 2048, the dead that a producer may leave.
  */
-enum { PACK_SAMPLE = 32, PACK_LEAST = 7 * TW__SEGMENT_ENTRIES };
+enum { PACK_SAMPLE = 32, PACK_LEAST = 14 * TW__SEGMENT_ENTRIES };
 
 /*
  * A lane that packing does not keep below this is long: what it holds lives, so the driver had

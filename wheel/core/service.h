@@ -32,11 +32,11 @@ struct tw__time {
 	/* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
 	uint64_t round_up_ns;
 	uint32_t tick_shift;
-	/* how far ahead is far for the lanes (local.h); without published time nothing is */
-	uint64_t young_ticks;
 	bool steps;      /* the clock may step back: readings are clamped */
 	bool by_counter; /* the clock may be read by the register (mpsc/base/clock.h) */
 	bool published;  /* may tell its time to producers: a tick thread on a clock that runs */
+	bool has_young;  /* the same: new timers have two lanes */
+	uint64_t short_most_ns; /* delays up to it may go the short way (timer/schedule.c) */
 };
 
 typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
@@ -110,6 +110,7 @@ struct tw_service {
 	alignas(TW__CACHE_LINE) _Atomic uint32_t finish_bell;
 	/* by the thread that runs: a series has armed itself for an instant that is past */
 	_Atomic uint32_t catching_up;
+	_Atomic uint64_t entries; /* in the wheel, when it was polled last */
 	struct tw__without_lane without_lane;
 	struct tw__phase phase;
 	_Atomic(struct tw__kept *) kept; /* NULL: nothing yet; set once, by compare-and-swap */
@@ -239,9 +240,11 @@ static inline uint64_t tw__clock_read_fast(const tw_service *service)
 /* Where the young lane begins. Timeouts are seldom round numbers of ticks just below it. */
 enum { TW__YOUNG_TICKS = 24 };
 
+/* How far ahead the short way of delays goes, and the cursor in one epoch (timer/schedule.c). */
+#define TW__SHORT_TICKS (TW__NEAR_TICKS / 2)
+
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
-/* One thread's part of a service; survives the thread, and goes to the next one. */
 /* What delays in a lane count from; the driver's (drain.c). */
 struct tw__lane_base {
 	uint64_t base_ns; /* never falls (G6) */
@@ -251,10 +254,11 @@ struct tw__lane_base {
 	uint64_t sequence;
 };
 
+/* One thread's part of a service; survives the thread, and goes to the next one. */
 struct tw__local {
 	struct tw__lane lane; /* first: the queue knows it by this */
 	/*
-	 * New timers for ticks that are young_ticks or more ahead (service.h). The driver leaves
+	 * New timers for ticks that are TW__YOUNG_TICKS or more ahead (lane_for). The driver leaves
 	 * them here while none of them comes near: most are cancelled before that.
 	 */
 	struct tw__lane young;
@@ -267,6 +271,12 @@ struct tw__local {
 	uint64_t short_word;
 	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
 	uint64_t short_base_ns;
+	/*
+	 * New timers before young_tick go into `lane`; it never falls, so of those for one tick the
+	 * ones in `young` were first (G6). From young_from on, which is no earlier, nothing is to
+	 * be brought (lane.h) either.
+	 */
+	uint64_t young_tick, young_from;
 	/*
 	 * What it last counted from, except for a reading of the clock beside epochs; later bases
 	 * are not earlier (G6).
@@ -286,7 +296,8 @@ struct tw__local {
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) struct tw__lane_base base, young_base;
 	uint64_t young_since; /* unread epochs of the young lane are not older than this number */
-	uint64_t seen;        /* entries written when it last looked */
+	uint64_t kept; /* timers scheduled and not cancelled, when the young lane was read out */
+	uint64_t seen; /* entries written when it last looked */
 };
 
 static inline struct tw__lane *tw__young_of(struct tw__lane *lane)

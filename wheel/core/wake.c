@@ -3,9 +3,59 @@
 
 #include <limits.h>
 
+/*
+ * Dead entries that each producer may leave behind, beside as many as there are live timers; with
+ * those of cancels that have not looked yet (tw__wake_to_sweep), 4096 (G11).
+ */
+enum { ALLOWANCE = 4096 - TW__CANCELS_PER_WAKE };
+
+uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
+{
+	uint64_t count = 0, live = -tw_load_relaxed(&service->without_lane.cancelled) -
+				   tw_load_relaxed(&service->without_lane.dropped);
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__local *local = (struct tw__local *)lane;
+		count += !tw_load_relaxed(&local->of_service);
+		live +=
+		    tw_load_relaxed(&local->magazine.scheduled) - tw_load_relaxed(&local->fired) -
+		    tw_load_relaxed(&local->magazine.cancelled) - tw_load_relaxed(&local->dropped);
+	}
+	if (producers)
+		*producers = count;
+	return (int64_t)live > 0 ? live : 0;
+}
+
+uint64_t tw__lanes_unread(tw_service *service)
+{
+	uint64_t n = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		n += tw__lane_backlog(lane) + tw__lane_backlog(tw__young_of(lane));
+	return n;
+}
+
+struct tw__dead tw__count_dead(tw_service *service, uint64_t in_wheel)
+{
+	struct tw__dead dead;
+	uint64_t entries = in_wheel + tw__lanes_unread(service), producers;
+	dead.live = tw__live_timers(service, &producers);
+	dead.allowed = ALLOWANCE * (producers ? producers : 1);
+	dead.dead = entries > dead.live ? entries - dead.live : 0;
+	return dead;
+}
+
 void tw__wake(tw_service *service)
 {
 	if (tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED)
+		tw__gate_ring(&service->gate);
+}
+
+void tw__wake_to_sweep(tw_service *service)
+{
+	if (!(tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED))
+		return;
+	/* a driver that was at it meanwhile looks again before it sleeps (park.c) */
+	struct tw__dead dead = tw__count_dead(service, tw_load_relaxed(&service->entries));
+	if (dead.dead > dead.live + dead.allowed)
 		tw__gate_ring(&service->gate);
 }
 

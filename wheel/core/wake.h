@@ -31,8 +31,30 @@ static inline void tw__wake_for_back(tw_service *service, uint64_t entry, uint64
 		tw__wake_if_before_plan(service, entry, tick);
 }
 
+/* Entries of timers that are gone, in the wheel and in lanes (G11). */
+
+/*
+ * The number of live timers, by the lanes' counters; about right while other threads work.
+ * *producers, which may be NULL: the number of lanes, without those of the service's own threads.
+ */
+uint64_t tw__live_timers(tw_service *service, uint64_t *producers);
+
+/* Unread entries of all lanes. */
+uint64_t tw__lanes_unread(tw_service *service);
+
+/* dead: entries beyond one for each live timer; `live` and `allowed` of them need no sweep. */
+struct tw__dead {
+	uint64_t dead, live, allowed;
+};
+
+/* in_wheel: entries there. About right, as above. */
+struct tw__dead tw__count_dead(tw_service *service, uint64_t in_wheel);
+
 /* Wakes the driver if it sleeps. */
 void tw__wake(tw_service *service);
+
+/* The same, if what cancels leave behind is to be swept (G11). After the cancel was counted. */
+void tw__wake_to_sweep(tw_service *service);
 
 /* Moves the finish bell and wakes all threads that wait for it. */
 void tw__ring_finish(tw_service *service);

@@ -25,13 +25,13 @@
  * If they differ from those of B(S), the driver reads the words. (Equal bits of another base need a
  * producer that stands for an exact multiple of 2^32 ns between two loads.)
  *
- * Two lanes. A thread's new timers for ticks that are young_ticks or more ahead are in its young
- * lane, which is read when one of them comes near, in parts if there is time. All else is read in
- * each turn, and never waits for a long lane. Of one thread's timers for one tick, those in the
- * young lane were scheduled first, since the cursor only rises. So the other lane is copied out
+ * Two lanes. A thread's new timers for ticks that are TW__YOUNG_TICKS or more ahead are in its
+ * young lane, which is read when one of them comes near, in parts if there is time. All else is
+ * read in each turn, and never waits for a long lane. Of one thread's timers for one tick, those in
+ * the young lane were scheduled first, since the border only rises. So the other lane is copied out
  * first, then the young one is read, if it may hold something for such a tick, and then the copy is
  * filed (G6). Where the driver is so late that it corrects deadlines, two timers with different
- * delays just below and above young_ticks may come to one tick, and change places.
+ * delays just below and above that may come to one tick, and change places.
  *
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the
  * processor speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base
@@ -39,10 +39,14 @@
  */
 #include "wheel/core/service.h"
 #include "mpsc/base/probes.h"
+#include "wheel/core/wake.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/resolve.h"
 
 enum { DRAIN_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
+
+/* Unread entries of a young lane of which most live, beyond which it is read. */
+enum { LIVING = 8192 };
 
 /* In ticks: by how much a deadline may exceed its delay; how early a young lane is read. */
 enum { ROUNDING_TICKS = 3, AHEAD_TICKS = 16 };
@@ -335,26 +339,41 @@ static void file_block(tw_service *service, struct tw__lane_base *base,
 	drain_block(service, base, block, n, now_ns);
 }
 
+/* Timers that the thread has scheduled and not cancelled: it cancels the most of its own. */
+static uint64_t kept(const struct tw__local *local)
+{
+	return tw_load_relaxed(&local->magazine.scheduled) -
+	       tw_load_relaxed(&local->magazine.cancelled);
+}
+
+static void note_read_out(tw_service *service, struct tw__local *local)
+{
+	local->young_since = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	local->kept = kept(local);
+}
+
 /*
  * How many blocks of a young lane are to be read now. All that is unread, if something in it may
  * be filed for the tick of an entry of the other lane that is read now: that one came later, and
- * is filed later (G6). Those are at most young_ticks ahead of the cursor; or of the present, where
- * a driver that is late counts from it. A part in each turn, if something comes near, the lane is
- * long, or epochs would be forgotten.
+ * is filed later (G6). Those are at most TW__YOUNG_TICKS ahead of the cursor; or of the present,
+ * where a driver that is late counts from it. A part in each turn, if something comes near, the
+ * lane is long, or epochs would be forgotten.
  */
 static unsigned young_blocks(tw_service *service, struct tw__local *local, bool all)
 {
 	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	uint64_t unread = tw__lane_backlog(&local->young);
 	if (!unread) {
-		local->young_since = current;
+		note_read_out(service, local);
 		return 0;
 	}
 	/* LANE1: after the tail */
 	uint64_t soonest = tw_load_relaxed(&local->young.soonest);
 	uint64_t now = tw__ticks_down(service, tw__driver_now(service) - service->time.start_ns);
 	uint64_t near = now + TW__YOUNG_TICKS + ROUNDING_TICKS;
-	if (all || soonest < near)
+	/* what lives has half the size in the wheel */
+	bool lives = unread > LIVING && (int64_t)(kept(local) - local->kept) > (int64_t)unread / 2;
+	if (all || lives || soonest < near)
 		return 2 + (unsigned)(unread / (TW__BLOCK_ENTRIES - TW__SEGMENT_ENTRIES));
 	bool wanted = soonest < near + AHEAD_TICKS || tw_load_relaxed(&local->young.is_long) ||
 		      current - local->young_since > TW__EPOCHS / 2;
@@ -365,7 +384,7 @@ static unsigned young_blocks(tw_service *service, struct tw__local *local, bool 
 static uint64_t drain_young(tw_service *service, struct tw__local *local, int copied, bool all,
 			    bool *again)
 {
-	uint64_t drained = 0, current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	uint64_t drained = 0;
 	unsigned blocks = young_blocks(service, local, all);
 	for (; blocks > 0; blocks--) {
 		if (!wheel_has_room(service, copied)) {
@@ -374,7 +393,7 @@ static uint64_t drain_young(tw_service *service, struct tw__local *local, int co
 		}
 		int n = take_block(&local->young, service->driver->block);
 		if (n == 0) {
-			local->young_since = current;
+			note_read_out(service, local);
 			break;
 		}
 		file_block(service, &local->young_base, service->driver->block, n);
@@ -398,7 +417,7 @@ uint64_t tw__drain(tw_service *service, bool all, bool *again)
 			}
 			/* copied out first, filed last: G6 */
 			n = take_block(lane, block);
-			if (service->time.young_ticks != UINT64_MAX)
+			if (service->time.has_young)
 				drained += drain_young(service, local, n, all, again);
 			file_block(service, &local->base, block, n);
 			drained += (uint64_t)n;
@@ -424,12 +443,4 @@ uint64_t tw__young_plan(tw_service *service)
 			plan = tw__earlier(plan, soonest - early);
 	}
 	return plan;
-}
-
-uint64_t tw__lanes_young(tw_service *service)
-{
-	uint64_t n = 0;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		n += tw__lane_backlog(tw__young_of(lane));
-	return n;
 }

@@ -29,7 +29,4 @@ uint64_t tw__drain(tw_service *service, bool all, bool *again);
  */
 uint64_t tw__young_plan(tw_service *service);
 
-/* Entries in young lanes. */
-uint64_t tw__lanes_young(tw_service *service);
-
 #endif

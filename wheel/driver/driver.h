@@ -29,7 +29,6 @@ struct tw__wheel_memory {
 struct tw__driver_counters {
 	struct tw__histogram lateness;
 	_Atomic uint64_t wakeups, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
-	_Atomic uint64_t entries; /* copy of wheel.entries */
 	_Atomic uint64_t chunks_used;
 };
 

@@ -50,6 +50,9 @@ static void turn_wheel(tw_service *service)
 	tw_store_relaxed(&service->watch.turned_ns, now_ns);
 	/* planted: late_polls */
 	service->driver->turning_to = tw__ticks_down(service, now_ns - service->time.start_ns);
+	bool far = service->driver->turning_to > service->driver->wheel.next + TW__SHORT_TICKS;
+	if (tw_unlikely(far) && tw_load_relaxed(&service->gate.word) & TW__GATE_OPEN)
+		tw__driver_publish(service, TW__GATE_OPEN); /* timer/schedule.c, open_short_way */
 	do {
 		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
 		tw_store_release(&service->gate.cursor,
@@ -163,7 +166,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	poll.soon = again || tw__purging(service) || service->works->deferred ||
 		    (tw__any_ready(service) && !tw__dropping(service));
 	service->driver->park.woken = false;
-	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
+	tw_store_relaxed(&service->entries, service->driver->wheel.entries);
 	tw__range_use(&service->slots.memory.ranges[TW__ARENA],
 		      tw_load_relaxed(&service->driver->wheel.chunks.fresh) *
 			  sizeof(struct tw__chunk));

@@ -13,56 +13,24 @@
  * chunks than the timers that live.
  */
 #include "wheel/core/service.h"
+#include "wheel/core/wake.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/sweep.h"
 #include "wheel/timer/cancel.h"
 
-enum {
-	SWEEP_STEP = 4096, /* entries swept in a turn, at least */
-	/*
-	 * Dead entries that each producer may leave behind, beside as many as there are live
-	 * timers; with those that have not rung yet, 4096 (G11).
-	 */
-	ALLOWANCE = 4096 - TW__CANCELS_PER_WAKE
-};
+enum { SWEEP_STEP = 4096 }; /* entries swept in a turn, at least */
 
-uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
+static struct tw__dead count_dead(tw_service *service)
 {
-	uint64_t count = 0, live = -tw_load_relaxed(&service->without_lane.cancelled) -
-				   tw_load_relaxed(&service->without_lane.dropped);
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		struct tw__local *local = (struct tw__local *)lane;
-		count += !tw_load_relaxed(&local->of_service);
-		live +=
-		    tw_load_relaxed(&local->magazine.scheduled) - tw_load_relaxed(&local->fired) -
-		    tw_load_relaxed(&local->magazine.cancelled) - tw_load_relaxed(&local->dropped);
-	}
-	if (producers)
-		*producers = count;
-	return (int64_t)live > 0 ? live : 0;
-}
-
-/*
- * Entries beyond one for each live timer: about right while others work. *live, *allowed: this many
- * dead entries beside the live ones need no sweep.
- */
-static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
-{
-	uint64_t entries = service->driver->wheel.entries + tw__lanes_young(service), producers;
-	*live = tw__live_timers(service, &producers);
-	*allowed = ALLOWANCE * producers;
-	return entries > *live ? entries - *live : 0;
+	return tw__count_dead(service, service->driver->wheel.entries);
 }
 
 bool tw__sweep_wanted(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	uint64_t live = 0, allowed = 0, dead = 0;
-	uint64_t young = tw__lanes_young(service);
-	if (service->driver->wheel.entries + young > ALLOWANCE)
-		dead = count_dead(service, &live, &allowed);
-	service->driver->sweep.writes_down = dead > live / 4 + allowed;
-	return dead > live + allowed;
+	struct tw__dead dead = count_dead(service);
+	service->driver->sweep.writes_down = dead.dead > dead.live / 4 + dead.allowed;
+	return dead.dead > dead.live + dead.allowed;
 }
 
 static void sweep_start(tw_service *service, bool by_drained)
@@ -78,9 +46,9 @@ static void sweep_start(tw_service *service, bool by_drained)
  */
 static void sweep_end(tw_service *service)
 {
-	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
+	struct tw__dead dead = count_dead(service);
 	if (service->driver->sweep.by_drained)
-		service->driver->sweep.drained_suffices = dead <= live / 2 + allowed;
+		service->driver->sweep.drained_suffices = dead.dead <= dead.live / 2 + dead.allowed;
 	if (tw__sweep_wanted(service)) {
 		/* those that a sweep by words has left stand in young lanes */
 		service->driver->drains_all = !service->driver->sweep.by_drained;

@@ -12,12 +12,6 @@ struct tw__sweep {
 	bool drained_suffices; /* the next sweep can go by that */
 };
 
-/*
- * The number of live timers, by the lanes' counters; about right while other threads work.
- * *producers, which may be NULL: the number of lanes, without those of the service's own threads.
- */
-uint64_t tw__live_timers(tw_service *service, uint64_t *producers);
-
 /* Sweeps a part if a sweep is under way, or, with `look`, if one is wanted. */
 void tw__sweep(tw_service *service, uint64_t drained, bool look);
 

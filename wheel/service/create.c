@@ -28,6 +28,7 @@ static unsigned entries_pack(void *context, const struct tw__entry *entries, uns
 			     struct tw__entry *out, unsigned kept)
 {
 	const _Atomic uint64_t *words = ((const tw_service *)context)->slots.words;
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t what = entries[i].what,
 			 word = tw_load_acquire(&words[tw__entry_slot(what)]);
@@ -39,7 +40,7 @@ static unsigned entries_pack(void *context, const struct tw__entry *entries, uns
 			continue;
 		}
 		out[kept] = entries[i];
-		kept += what && (word ^ what) >> TW__GENERATION_SHIFT == 0;
+		kept += what && (word ^ what) < UINT64_C(1) << TW__GENERATION_SHIFT;
 	}
 	return kept;
 }
@@ -50,6 +51,7 @@ static bool local_init(struct tw__lane *lane, void *context)
 	tw_service *service = context;
 	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
 	tw__magazine_init(&service->slots, &local->magazine);
+	local->young_from = UINT64_MAX;
 	return tw__lane_init(&local->young, lane->bound, entries_pack, service);
 }
 
@@ -223,7 +225,8 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.steps = !cfg->clock->ops->runs;
 	tw__alarm_init(&service->driver->loop.alarm);
 	service->time.published = service->threaded && cfg->clock->ops->runs;
-	service->time.young_ticks = service->time.published ? TW__YOUNG_TICKS : UINT64_MAX;
+	service->time.has_young = service->time.published;
+	service->time.short_most_ns = TW__SHORT_TICKS * cfg->tick_ns;
 	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
 	    tw_clock_now(cfg->clock);
 	service->time.round_up_ns = cfg->tick_ns - 1 - service->time.start_ns;

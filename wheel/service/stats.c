@@ -7,6 +7,7 @@
 
 #include "mpsc/base/process.h"
 #include "mpsc/base/entry.h"
+#include "wheel/core/wake.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 #include "wheel/run/run.h"
@@ -85,8 +86,7 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 	stats->ticks = tw_load_relaxed(&service->driver->counters.ticks);
 	stats->tick_cpu_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_ns);
 	stats->tick_cpu_max_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_max_ns);
-	stats->entries =
-	    tw_load_relaxed(&service->driver->counters.entries) + tw__lanes_young(service);
+	stats->entries = tw_load_relaxed(&service->entries) + tw__lanes_unread(service);
 	stats->dead_entries = stats->entries > stats->pending ? stats->entries - stats->pending : 0;
 	stats->retired_slots = tw_load_relaxed(&service->slots.retired);
 	stats->clock_steps = tw_load_relaxed(&service->driver->counters.clock_steps);

@@ -11,8 +11,8 @@
  *
  * The hot paths compare their count with a limit, which may be too low, never too high:
  *     schedule_limit    the value of `scheduled` at which the ring may be empty
- *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to wake
- *         the driver (TW__CANCELS_PER_WAKE)
+ *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to
+ *         look for the driver (TW__CANCELS_PER_WAKE)
  */
 #ifndef TW_WHEEL_MAGAZINE_H
 #define TW_WHEEL_MAGAZINE_H
@@ -21,8 +21,8 @@
 
 enum { TW__MAGAZINE_MIN = 128, TW__MAGAZINE_MAX = 256 };
 
-/* Cancels, which leave dead entries, for one wake of a sleeping driver. */
-enum { TW__CANCELS_PER_WAKE = 2048 };
+/* Cancels, which leave dead entries, between two looks whether a driver that sleeps is to sweep. */
+enum { TW__CANCELS_PER_WAKE = 512 };
 
 struct tw__magazine {
 	uint64_t entries[TW__MAGAZINE_MAX];

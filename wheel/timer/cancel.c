@@ -32,7 +32,7 @@ void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fa
 	}
 	tw__magazine_count_cancelled(&local->magazine);
 	if (tw_unlikely(tw_load_relaxed(&local->magazine.cancelled) % TW__CANCELS_PER_WAKE == 0))
-		tw__wake(service); /* to sweep what cancels leave behind (G11) */
+		tw__wake_to_sweep(service);
 }
 
 static void give_slot_back(tw_service *service, struct tw__local *local, uint32_t slot,

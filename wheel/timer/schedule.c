@@ -37,7 +37,7 @@ enum { SCHEDULE_ENTRIES = 2 };
 /* No word of an open gate. */
 #define NO_SHORT_WORD UINT64_MAX
 
-/* Bases of the short way are below this: no delay within the wheel's reach leads to 2^62. */
+/* Bases of the short way are below this: no delay of short_most_ns leads to 2^62. */
 #define SHORT_BASES_NS (UINT64_C(1) << 61)
 
 /* ---------------------------------------------------------------- the timer */
@@ -69,6 +69,24 @@ make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *
 	return entry;
 }
 
+/* For a new timer's entry, which follows. */
+static inline struct tw__lane *lane_for(const tw_service *service, struct tw__local *local,
+					uint64_t tick, uint64_t cursor)
+{
+	struct tw__lane *lane = &local->lane;
+	if (!service->time.has_young)
+		return lane;
+	if (cursor + TW__YOUNG_TICKS > local->young_tick)
+		local->young_tick = cursor + TW__YOUNG_TICKS;
+	if (tick >= local->young_tick) {
+		lane = &local->young;
+		tw__lane_bring(lane, tick);
+	}
+	uint64_t soonest = local->young.soonest_new;
+	local->young_from = soonest > local->young_tick ? soonest : local->young_tick;
+	return lane;
+}
+
 /* Counted, and *out is no timer. */
 static int refused(struct tw__local *local, tw_timer *out, int error)
 {
@@ -97,13 +115,6 @@ static __attribute__((noinline)) int after_push(tw_service *service, struct tw__
 
 /* ------------------------------------------------------------- the short way */
 
-/* For a new timer's entry. It may be for a tick that is past. */
-static inline struct tw__lane *lane_for(const tw_service *service, struct tw__local *local,
-					uint64_t ahead)
-{
-	return ahead < service->time.young_ticks ? &local->lane : &local->young;
-}
-
 static inline bool nobody_sleeps(uint64_t gate_word)
 {
 	return (gate_word & (TW__GATE_ACCEPTING | TW__GATE_PARKED)) == TW__GATE_ACCEPTING;
@@ -126,8 +137,9 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	gate_word = tw__gate_look(&service->gate);
 	if (kind == TW__KIND_DELAY) {
 		if (tw_unlikely(gate_word != local->short_word ||
-				__builtin_add_overflow(local->short_base_ns, value, &span_ns)))
+				value > service->time.short_most_ns))
 			return false;
+		span_ns = local->short_base_ns + value;
 	} else {
 		span_ns =
 		    value + service->time.round_up_ns; /* one in the past is a very long one */
@@ -136,10 +148,13 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 			return false;
 	}
 	uint64_t tick = tw__ticks_in_range(service, span_ns);
-	uint64_t ahead = tick - tw_load_relaxed(&service->gate.cursor);
-	struct tw__lane *lane = lane_for(service, local, ahead);
-	if (tw_unlikely(ahead >= TW__NEAR_TICKS || (kind != TW__KIND_DELAY && !ahead) ||
-			!tw__magazine_has_one(&local->magazine) || !tw__lane_can_push(lane)))
+	if (kind != TW__KIND_DELAY &&
+	    tw_unlikely(tick - tw_load_relaxed(&service->gate.cursor) - 1 >= TW__NEAR_TICKS - 1))
+		return false;
+	struct tw__lane *lane = &local->young;
+	if (kind != TW__KIND_DELAY || tw_unlikely(tick < local->young_from))
+		lane = lane_for(service, local, tick, tw_load_relaxed(&service->gate.cursor));
+	if (tw_unlikely(!tw__magazine_has_one(&local->magazine) || !tw__lane_can_push(lane)))
 		return false;
 	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
 	uint32_t ext = TW__EXT_NONE;
@@ -154,9 +169,8 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	}
 	uint64_t entry = make_timer(service, local, state, task ? task->fn : fn,
 				    task ? task->arg : arg, ext, group, out);
-	tw__lane_bring(lane, tick);
 	tw__lane_push(lane, tw__what_make(kind, entry), value);
-	TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
+	TW_PROBE4(arm, service, (uint32_t)entry, tw__entry_generation(entry),
 		  kind == TW__KIND_DELAY ? local->counted_ns + value : value);
 	tw_compiler_barrier(); /* GATE2, where there is membarrier */
 	gate_word = tw__gate_look(&service->gate);
@@ -171,12 +185,16 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 
 /*
  * Delays may go the short way while the gate's word is the one of this epoch, if sums with the base
- * stay below 2^62.
+ * stay below 2^62, and lead to ticks that a word can say itself. A turn that goes so far that this
+ * changes first publishes another word (poll.c).
  */
 static void open_short_way(const tw_service *service, struct tw__local *local)
 {
 	uint64_t base_ns = local->counted_ns - service->time.start_ns + (service->time.tick_ns - 1);
-	bool is_near = base_ns < SHORT_BASES_NS && local->counted_ns > service->time.start_ns;
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	bool is_near =
+	    base_ns < SHORT_BASES_NS && local->counted_ns > service->time.start_ns &&
+	    tw__ticks_in_range(service, base_ns) - cursor + TW__SHORT_TICKS < 2 * TW__SHORT_TICKS;
 	local->short_base_ns = base_ns;
 	local->short_word = service->gate.asymmetric && is_near ? local->epoch_word : NO_SHORT_WORD;
 }
@@ -238,6 +256,7 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 		return refused(NULL, out, -ENOMEM);
 	if (!r && !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
+	local->young_from = UINT64_MAX; /* until lane_for has looked at what a packing leaves */
 	if (!r && !tw__lane_has_room(&local->young, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->young, SCHEDULE_ENTRIES, &young_grew);
 	/* a driver that sleeps is not to find too much */
@@ -268,10 +287,8 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	if (tw_unlikely(r))
 		return refused(local, out, r);
 	uint64_t entry = make_timer(service, local, state, task->fn, task->arg, ext, group, out);
-	struct tw__lane *lane = lane_for(
-	    service, local, tick > cursor && !(state & TW__BEYOND_RANGE) ? tick - cursor : 0);
 	if (kind != TW__KIND_PADDING) {
-		tw__lane_bring(lane, tick);
+		struct tw__lane *lane = lane_for(service, local, tick, cursor);
 		if (now_base)
 			tw__lane_put(lane, tw__what_make(TW__KIND_NOW, 0), deadline_ns - a->value);
 		tw__lane_put(lane, tw__what_make(kind, entry),

@@ -37,3 +37,45 @@ Test(driver_order_of_bases, a_schedule_asleep_is_not_ahead_of_one_that_saw_the_d
 	expect_eq(rig.ran, 2);
 	expect_ids_ascend(&rig);
 }
+
+/*
+ * The border between a thread's lanes rises with the cursor; a delay is not sorted by an older one
+ * than the deadline before it was. Both are for one tick.
+ */
+Test(driver_order_of_bases, the_border_of_young_timers_never_falls)
+{
+	enum { COUNT = 2 * TW__YOUNG_TICKS };
+	static struct probe probes[2 * COUNT];
+	rig.service->time.published = rig.service->time.has_young = true;
+	rig_advance(&rig, 10 * MS + MS / 2);
+	uint64_t base_ns = rig_now(&rig) + rig.tick_ns;
+	publish(rig.service, TW__GATE_OPEN, base_ns);
+	struct probe first = PROBE(&rig, 0);
+	/* the epoch of all delays that follow, and the soonest of the young ones */
+	probe_schedule(&first, (TW__YOUNG_TICKS - 2) * rig.tick_ns);
+	rig_advance(&rig, 6 * rig.tick_ns / 10);
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t delay_ns = (uint64_t)(i + 3) * rig.tick_ns;
+		probes[2 * i] = PROBE(&rig, 2 * i + 1);
+		probes[2 * i + 1] = PROBE(&rig, 2 * i + 2);
+		probe_schedule_at(&probes[2 * i], base_ns + delay_ns);
+		probe_schedule(&probes[2 * i + 1], delay_ns);
+	}
+	rig_advance(&rig, SECOND);
+	expect_eq(rig.ran, 2 * COUNT + 1);
+	for (size_t i = 1; i < rig.ran; i++)
+		if (rig.events[i - 1].at_ns == rig.events[i].at_ns)
+			expect_lt(rig.events[i - 1].id, rig.events[i].id);
+}
+
+/* Words hold deadlines near the cursor, and the short way does not look at it. */
+Test(driver_order_of_bases, a_turn_that_goes_far_ends_the_epoch)
+{
+	rig.service->time.published = true;
+	publish(rig.service, TW__GATE_OPEN, rig_now(&rig) + rig.tick_ns);
+	uint64_t word = tw__gate_look(&rig.service->gate);
+	rig_advance(&rig, TW__SHORT_TICKS * rig.tick_ns);
+	expect_eq(tw__gate_look(&rig.service->gate), word);
+	rig_advance(&rig, (TW__SHORT_TICKS + 2) * rig.tick_ns);
+	expect_gt(tw__gate_look(&rig.service->gate), word);
+}

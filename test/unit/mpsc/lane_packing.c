@@ -9,7 +9,7 @@
 #include "test/unit/mpsc/lanes.h"
 
 /* What a lane is packed at, however few of them live. */
-enum { FEW_SEGMENTS = 7, FEW = FEW_SEGMENTS * TW__SEGMENT_ENTRIES };
+enum { FEW_SEGMENTS = 14, FEW = FEW_SEGMENTS * TW__SEGMENT_ENTRIES };
 
 /* Values of UINT64_MAX are bases. */
 static bool is_base(const struct tw__entry *entry)
@@ -180,7 +180,7 @@ Test(mpsc_lane_packing, few_dead_entries_are_left_for_the_driver)
 {
 	struct tw__lane *lane = lane_new(1u << 20, old_are_dead);
 	uint64_t pushed = 0;
-	for (; pushed < 10 * TW__SEGMENT_ENTRIES; pushed++) {
+	for (; pushed < 2 * FEW; pushed++) {
 		oldest_alive = pushed / 4;
 		cr_assert_eq(push(lane, pushed), 0);
 	}
