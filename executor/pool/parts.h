@@ -20,9 +20,10 @@
  *   1. If an item waits that a worker may take, then a worker is `searching`, or none sleeps. Each
  *      push, and each take that leaves something, calls a sleeper unless one searches. So at most
  *      one worker is on its way at any time (G9), and it calls the next.
- *   2. If such an item waits, none searches and none sleeps, the starter is armed (grow.c).
- *   3. The lock guards who searches, sleeps, or is armed. `wanted` says whether a push has to call
- *      one of them, so most pushes and takes need no lock.
+ *   2. If such an item waits, none searches and none sleeps, the starter is awake (threads.c). It
+ *      is the last of the sleepers.
+ *   3. The lock guards who searches and who sleeps. `wanted` says whether a push has to call one,
+ *      so most pushes and takes need no lock.
  *   4. A claim reads nothing of a batch before its CAS of `open` has succeeded. From then on the
  *      batch cannot return. The word names the batch: if it is the same, its runs are left to
  *      claim, even if the batch has returned meanwhile and was submitted again.
@@ -34,7 +35,8 @@
  *   WANTED  the item: store seq_cst (a cell's sequence, or `open`), then load of wanted, against
  *       its store, then the look at the ring and at `open` (all seq_cst; the stores of wanted are
  *       under the lock): of a submitter that calls nobody, and a worker about to sleep, a searcher
- *       that stops, or a starter about to sleep, one sees the other.
+ *       that stops, or a starter about to sleep, one sees the other. slots: store seq_cst before
+ *       its worker's thread starts, load seq_cst with the look at `open`: the slot is seen too.
  *   OPEN  open: store seq_cst (its worker), CAS acq_rel (claim) -> load acquire, CAS acq_rel
  *       (claim): the batch's fields and entries. A pool of one worker stores relaxed.
  *   CALLED  called: store relaxed (under the lock) -> load relaxed (the sleeper), which takes the
@@ -73,13 +75,17 @@ enum tw__worker_state {
 	TW__WORKER_RETIRED = 2 /* it takes nothing more: its thread is to be joined */
 };
 
+/* A thread that may sleep until it is called. Under the lock. */
+struct tw__sleeper {
+	struct tw__sleeper *next;
+	_Atomic uint32_t called; /* not 0: taken off the sleepers; a futex */
+};
+
 struct tw__worker {
 	tw_pool *pool;
 	unsigned index;
-	/* under the lock */
-	struct tw__worker *next_idle;
-	_Atomic uint32_t called; /* 1: taken off the sleepers to search; a futex */
-	_Atomic uint32_t state;  /* enum tw__worker_state */
+	struct tw__sleeper sleeper;
+	_Atomic uint32_t state; /* enum tw__worker_state; under the lock */
 
 	/* by its thread: odd while inside a run; changes with each */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
@@ -118,13 +124,12 @@ extern struct tw__pool_times tw__pool_times;
 
 /* The starter's own, except what is atomic. */
 struct tw__starter {
-	_Atomic uint32_t armed; /* 1: it is to look; a futex, written under the lock once it runs */
+	struct tw__sleeper sleeper;
 	/* its last look found a worker inside the same run as the look before */
 	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
 	bool full;            /* runs wait for a pool at its maximum, all blocked: counted */
-	bool growing;         /* it has started workers since the pool became short */
 	unsigned quiet_looks; /* in a row that found the pool not short */
 	pthread_t thread;
 	struct tw_service_config threads; /* how to start workers */
@@ -171,8 +176,9 @@ struct tw_pool {
 	alignas(TW__CACHE_LINE) _Atomic uint32_t lock; /* of what follows, down to `users` */
 	bool searching; /* a worker that was called has not looked yet */
 	bool closed, stopping;
-	unsigned alive;          /* workers */
-	struct tw__worker *idle; /* asleep, or about to; the last one first */
+	unsigned alive; /* workers */
+	/* asleep, or about to; the last worker first, and at the end the starter */
+	struct tw__sleeper *idle;
 	struct tw__pool_aside aside;
 	unsigned services, users; /* services that use the pool; with layers */
 
@@ -198,11 +204,11 @@ static inline bool tw__is_worker_of(const tw_pool *pool)
 /* Tells whether something waits that a worker may take. */
 bool tw__pool_waits(tw_pool *pool);
 
-/* Something waits, and no worker is about to take it. */
-bool tw__pool_is_short(tw_pool *pool);
+/* How many things wait that a worker may take: a gauge. */
+uint64_t tw__pool_count(tw_pool *pool);
 
-/* The starter is to look, or is about to sleep. */
-void tw__pool_arm(tw_pool *pool, bool armed);
+/* The starter is about to sleep. Gives up the lock. */
+void tw__starter_sleeps(tw_pool *pool);
 
 /* ---------------------------------------------- queue.c, without the lock */
 
@@ -221,6 +227,9 @@ void tw__pool_tell_room(tw_pool *pool);
 /* What the worker does next. Sleeps until there is something. False: the thread ends. */
 bool tw__worker_next(struct tw__worker *self, struct tw__taken *taken);
 
+/* Returns when it is called. False: the time is over. */
+bool tw__sleeper_waits(struct tw__sleeper *self, uint64_t until_ns);
+
 /* Claims one more run of the batch, which is the worker's next. False: none is left. */
 bool tw__worker_claim(struct tw__taken *taken);
 
@@ -230,7 +239,7 @@ void tw__pool_job_ends(tw_pool *pool);
 /* No submit is accepted any more. Wakes all workers, which end when they find nothing. */
 void tw__pool_call_all(tw_pool *pool);
 
-/* ---------------------------------------------------------------- worker.c */
+/* --------------------------------------------------------------- threads.c */
 
 /* A slot's first worker is about to start. */
 void tw__worker_init(tw_pool *pool, unsigned index);
@@ -238,22 +247,12 @@ void tw__worker_init(tw_pool *pool, unsigned index);
 /* Starts the thread of a slot that has none. */
 int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config);
 
-/* ------------------------------------------------------------------ grow.c */
-
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config);
-
-/* Waits until nothing waits, and the starter has ended. */
-void tw__starter_stop(tw_pool *pool);
-
-/* ----------------------------------------------------------------- close.c */
 
 /*
  * Ends the threads, and waits for them. The starter ends first, when no run waits behind blocked
  * workers any more.
  */
 void tw__pool_stop(tw_pool *pool);
-
-/* Frees all. No thread is left. */
-void tw__pool_free(tw_pool *pool);
 
 #endif

@@ -1,5 +1,9 @@
 /*
- * The pool's creation, what submits to it, and who uses it. What is behind the queue: parts.h.
+ * The pool's creation, what submits to it, who uses it, its end, and its statistics. What is behind
+ * the queue: parts.h.
+ *
+ * The end: a bit in the ring's tail, and `closed`, refuse all submits. Close waits for the
+ * submitters that are on their way (parts.h, rule 5). From then on the queue only empties.
  */
 #include <string.h>
 
@@ -157,10 +161,13 @@ static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 	for (unsigned i = 0; i < pool->permanent; i++)
 		tw__worker_init(pool, i);
 	tw_store_seq_cst(&pool->slots, pool->permanent);
-	tw_store_relaxed(&pool->wanted, 1); /* until a worker sleeps */
+	bool grows = pool->limits.capacity > pool->permanent;
+	if (grows)
+		pool->idle = &pool->starter.sleeper;
+	tw_store_relaxed(&pool->wanted, grows);
 	for (unsigned i = 0; i < pool->permanent && !r; i++)
 		r = tw__worker_start(&pool->workers[i], config);
-	if (!r)
+	if (!r && grows)
 		r = tw__starter_start(pool, config);
 	if (r)
 		tw__pool_stop(pool);
@@ -178,6 +185,17 @@ static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 	if (pool->limits.capacity > pool->permanent)
 		pool->limits.shortage = &pool->starter.runs_last; /* GROW1 */
 	pool->aside.limit = pool->limits.capacity > 1 ? pool->limits.capacity - 1 : 1;
+}
+
+/* No thread is left. */
+static void pool_free(tw_pool *pool)
+{
+	if (tw__is_worker_of(pool)) /* of the parent: this is a forked child */
+		tw__this_worker = NULL;
+	free(pool->workers);
+	free(pool->ring.memory);
+	free(pool);
+	tw__unload_drop();
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)
@@ -200,7 +218,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_confi
 	bool has_ring = tw__ring_init(&pool->ring, queue);
 	int r = pool->workers && has_ring ? pool_start(pool, config) : -ENOMEM;
 	if (r) {
-		tw__pool_free(pool);
+		pool_free(pool);
 		return r;
 	}
 	*out = pool;
@@ -242,4 +260,159 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 	return r ? r
 		 : tw__system_refused("tw_pool_create",
 				      tw__pool_create(out, config.queue, &threads));
+}
+
+/* ----------------------------------------------------------------------- end */
+
+/*
+ * A batch is of a service with another executor: the service offers the runs again, and is refused.
+ * Work keeps the pool from being closed.
+ */
+static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
+{
+	struct tw__run frame = {.within = pool};
+	struct tw__pool_task task;
+	tw__frame_begin(&frame);
+	while (tw__ring_pop(&pool->ring, &task)) {
+		if (!task.fn) {
+			tw_batch *batch = task.arg;
+			for (uint64_t n = tw__batch_left(batch); n > 0; n--)
+				tw_run_return(batch);
+			continue;
+		}
+		tw_add_relaxed(&pool->counters.dropped, 1);
+		if (told)
+			told(told_arg, task.fn, task.arg);
+	}
+	tw__frame_end(&frame);
+}
+
+static void await_bringers(tw_pool *pool)
+{
+	while (tw_load_acquire(&pool->bringing)) /* BRINGING */
+		sched_yield();
+	/* QUEUE3 */
+	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
+	     record = record->next)
+		while (tw_load_acquire(&record->bringing) == pool) /* BRINGING */
+			sched_yield();
+}
+
+static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
+		      void *told_arg, const char *call)
+{
+	TW__UNCANCELLED;
+	int r = TW__ORIGIN_CHECK(call, pool, "pool");
+	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
+		r = tw__bad(-EINVAL, call, "mode");
+	if (r)
+		return r;
+	if (tw__is_worker_of(pool) || tw__is_within(pool))
+		return tw__waits_inside(call);
+	uint64_t end = 0;
+	tw__tiny_lock(&pool->lock);
+	bool busy = pool->users > 0, closes = !busy && !pool->closed;
+	if (closes) {
+		pool->closed = true;
+		end = tw__ring_close(&pool->ring);
+	}
+	tw__tiny_unlock(&pool->lock);
+	if (closes) {
+		tw__pool_tell_room(pool);
+		tw__ring_await(&pool->ring, end);
+		await_bringers(pool); /* no thread submits any more */
+		if (mode == TW_CLOSE_DROP)
+			pool_drop(pool, told, told_arg);
+		tw__pool_stop(pool);
+		tw_store_release(&pool->ended, 1); /* pairs with a second close */
+		tw__futex_wake(&pool->ended, INT_MAX);
+	}
+	while (!busy && !tw_load_acquire(&pool->ended))
+		tw__futex_wait(&pool->ended, 0, UINT64_MAX);
+	return busy ? -EBUSY : 0;
+}
+
+int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+{
+	return close_pool(pool, mode, told, told_arg, "tw_pool_close");
+}
+
+static int pool_end(tw_pool *pool)
+{
+	int r = close_pool(pool, TW_CLOSE_DRAIN, NULL, NULL, "tw_pool_destroy");
+	if (r == 0)
+		pool_free(pool);
+	return r;
+}
+
+/* Services and layers look at their pool when they end, in a child too. */
+static int pool_end_forked(tw_pool *pool)
+{
+	if (pool->users)
+		return -EBUSY;
+	pool_free(pool);
+	return 0;
+}
+
+int tw_pool_destroy(tw_pool *pool)
+{
+	return TW__ORIGIN_DESTROY(pool, pool_end_forked, pool_end);
+}
+
+/* ----------------------------------------------------------------- statistics */
+
+static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)
+{
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		stats->workers += tw_load_relaxed(&worker->state) == TW__WORKER_ALIVE;
+		stats->running += tw_load_relaxed(&worker->runs) & 1;
+		stats->completed += tw_load_relaxed(&worker->completed);
+		tw__histogram_collect(&sums[0], &worker->wait);
+		tw__histogram_collect(&sums[1], &worker->run);
+	}
+	stats->wait = tw__histogram_latency(&sums[0]);
+	stats->run = tw__histogram_latency(&sums[1]);
+}
+
+int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
+{
+	int r = TW__OUT_CHECK(tw_pool_stats, out, services);
+	if (!r)
+		r = tw__pool_check(pool);
+	if (r)
+		return r;
+	struct tw_histogram *sums = calloc(2, sizeof *sums);
+	if (!sums)
+		return -ENOMEM;
+	struct tw_pool_stats stats = {0};
+	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
+	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
+	stats.grown = tw_load_relaxed(&pool->starter.grown);
+	stats.at_max = tw_load_relaxed(&pool->starter.at_max);
+	stats.start_failures = tw_load_relaxed(&pool->starter.start_failures);
+	tw__tiny_lock(&pool->lock);
+	stats.queued =
+	    tw__ring_count(&pool->ring) + pool->aside.held.count + pool->aside.kept.count;
+	stats.services = pool->services;
+	tw__tiny_unlock(&pool->lock);
+	sum_workers(pool, &stats, sums);
+	free(sums);
+	tw__struct_write(out, &stats, sizeof stats);
+	return 0;
+}
+
+int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
+{
+	int r = TW__OUT_CHECK(tw_pool_stats, out, services); /* before the lock */
+	if (!r)
+		r = tw__service_check(service);
+	if (r)
+		return r;
+	/* close takes the pool away under this lock (service.c) */
+	pthread_mutex_lock(&tw__registry);
+	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
+	r = pool ? tw_pool_stats(pool, out) : -ENOENT;
+	pthread_mutex_unlock(&tw__registry);
+	return r;
 }

@@ -70,42 +70,33 @@ bool tw__pool_waits(tw_pool *pool)
 	return tw__ring_waits(&pool->ring, 0) || open_find(pool);
 }
 
-bool tw__pool_is_short(tw_pool *pool)
+uint64_t tw__pool_count(tw_pool *pool)
 {
-	return !pool->searching && !pool->idle && tw__pool_waits(pool);
+	uint64_t count = tw__ring_count(&pool->ring);
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
+		count += tw_load_relaxed(&pool->workers[i].open) & OPEN_LEFT;
+	return count;
 }
 
 /* --------------------------------------------------------------------- calling */
 
-/* Who sleeps, searches, or is armed has changed. */
+/* Who sleeps or searches has changed. */
 static void tell_wanted(tw_pool *pool)
 {
-	bool armed = tw_load_relaxed(&pool->starter.armed);
-	tw_store_seq_cst(&pool->wanted, !pool->searching && (pool->idle || !armed)); /* WANTED */
-}
-
-void tw__pool_arm(tw_pool *pool, bool armed)
-{
-	tw_store_relaxed(&pool->starter.armed, armed);
-	tell_wanted(pool);
+	tw_store_seq_cst(&pool->wanted, pool->idle && !pool->searching); /* WANTED */
 }
 
 /* Rules 1 and 2. Under the lock. Returns the futex to wake when the lock is free, or NULL. */
 static _Atomic uint32_t *pool_call(tw_pool *pool)
 {
-	struct tw__worker *worker = pool->idle;
-	bool armed = tw_load_relaxed(&pool->starter.armed);
-	if (pool->searching || (!worker && armed) || !tw__pool_waits(pool))
+	struct tw__sleeper *first = pool->idle;
+	if (!first || pool->searching || !tw__pool_waits(pool))
 		return NULL;
-	if (!worker) {
-		tw__pool_arm(pool, true);
-		return &pool->starter.armed;
-	}
-	pool->idle = worker->next_idle;
-	pool->searching = true;
+	pool->idle = first->next;
+	pool->searching = first != &pool->starter.sleeper;
 	tell_wanted(pool);
-	tw_store_relaxed(&worker->called, 1); /* CALLED */
-	return &worker->called;
+	tw_store_relaxed(&first->called, 1); /* CALLED */
+	return &first->called;
 }
 
 static void unlock_and_wake(tw_pool *pool, _Atomic uint32_t *called)
@@ -128,10 +119,12 @@ void tw__pool_call_all(tw_pool *pool)
 {
 	tw__tiny_lock(&pool->lock);
 	pool->stopping = true; /* none sleeps again */
-	for (struct tw__worker *worker = pool->idle; worker; worker = worker->next_idle) {
-		tw_store_relaxed(&worker->called, 1); /* CALLED */
-		tw__futex_wake(&worker->called, 1);
+	for (struct tw__sleeper *sleeper = pool->idle; sleeper; sleeper = sleeper->next) {
+		tw_store_relaxed(&sleeper->called, 1); /* CALLED */
+		tw__futex_wake(&sleeper->called, 1);
 	}
+	tw_add_relaxed(&pool->starter.sleeper.called, 1); /* it may be between two looks */
+	tw__futex_wake(&pool->starter.sleeper.called, 1);
 	pool->idle = NULL;
 	tell_wanted(pool);
 	tw__tiny_unlock(&pool->lock);
@@ -262,21 +255,32 @@ static bool pool_take(struct tw__worker *self, struct tw__taken *taken)
 
 /* -------------------------------------------------------------------- sleeping */
 
-static void take_off_idle(tw_pool *pool, struct tw__worker *self)
+static void take_off_idle(tw_pool *pool, struct tw__sleeper *self)
 {
-	struct tw__worker **link = &pool->idle;
+	struct tw__sleeper **link = &pool->idle;
 	while (*link != self)
-		link = &(*link)->next_idle;
-	*link = self->next_idle;
+		link = &(*link)->next;
+	*link = self->next;
 }
 
-/* False: the time is over. */
-static bool await_call(struct tw__worker *self, uint64_t until_ns)
+bool tw__sleeper_waits(struct tw__sleeper *self, uint64_t until_ns)
 {
 	while (!tw_load_relaxed(&self->called)) /* CALLED */
 		if (!tw__futex_wait(&self->called, 0, until_ns))
 			return false;
 	return true;
+}
+
+void tw__starter_sleeps(tw_pool *pool)
+{
+	struct tw__sleeper *self = &pool->starter.sleeper, **link = &pool->idle;
+	while (*link)
+		link = &(*link)->next;
+	*link = self;
+	self->next = NULL;
+	tw_store_relaxed(&self->called, 0);
+	tell_wanted(pool);
+	unlock_and_wake(pool, pool_call(pool)); /* WANTED */
 }
 
 /*
@@ -286,6 +290,7 @@ static bool await_call(struct tw__worker *self, uint64_t until_ns)
 static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 {
 	tw_pool *pool = self->pool;
+	struct tw__sleeper *sleeper = &self->sleeper;
 	bool in_time = true, listed = false;
 	self->streak = 0;
 	sched_yield(); /* a submitter may want this processor, and then need wake nobody */
@@ -294,15 +299,15 @@ static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 		tw__tiny_lock(&pool->lock);
 		bool beyond = pool->alive > pool->permanent;
 		bool ends = !found && (pool->stopping || (beyond && !in_time));
-		if (tw_load_relaxed(&self->called))
+		if (tw_load_relaxed(&sleeper->called))
 			pool->searching = false;
 		else if (listed)
-			take_off_idle(pool, self);
-		tw_store_relaxed(&self->called, 0);
+			take_off_idle(pool, sleeper);
+		tw_store_relaxed(&sleeper->called, 0);
 		listed = !found && !ends;
 		if (listed) {
-			self->next_idle = pool->idle;
-			pool->idle = self;
+			sleeper->next = pool->idle;
+			pool->idle = sleeper;
 		}
 		tell_wanted(pool);
 		bool waits = tw__pool_waits(pool); /* WANTED */
@@ -318,8 +323,8 @@ static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 		if (waits)
 			sched_yield(); /* it may be inside the ring still */
 		else
-			in_time = await_call(self, beyond ? tw__deadline_in(pool->times.idle_ns)
-							  : UINT64_MAX);
+			in_time = tw__sleeper_waits(
+			    sleeper, beyond ? tw__deadline_in(pool->times.idle_ns) : UINT64_MAX);
 	}
 }
 

@@ -95,8 +95,9 @@ typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
  * Returns:
  *   0          closed: no task runs, and the threads have ended
  *   -EINVAL    an unknown mode
- *   -EBUSY     the pool is the executor of a service: close the service first. A service that names
- *              it for single timers is not counted: the pool must outlive that one
+ *   -EBUSY     the pool is the executor of a service, or of a strand or the like: close the
+ *              service, or destroy the strand first. A service that names the pool for single
+ *              timers is not counted: the pool must outlive that service
  *   -EDEADLK   called by one of its workers, or from `told`
  */
 TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,

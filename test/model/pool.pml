@@ -1,10 +1,10 @@
 /*
- * The pool's queue (executor/pool/parts.h, queue.c), the arming of its starter (grow.c), and its
- * end (close.c).
+ * The pool's queue (executor/pool/parts.h, queue.c), its starter (threads.c), and its end (pool.c).
  *
  * Modelled: submitters, workers, the starter, and close. A push to the ring is one step, and the
  * look at `wanted` another one; so are a worker's pop and what it does next. The lock is held over
- * several steps where the ring is looked at. An item that finds no cell is offered until it does.
+ * several steps where the ring is looked at. Work that finds no cell is kept, and pushed by whoever
+ * makes room.
  * The first run of all is slow: it returns only when all others have run, which another worker must
  * see to.
  *   BATCH   Two workers. One submitter brings a batch of two runs, another one a task. The worker
@@ -15,6 +15,7 @@
  *           when the task has run.
  *   ROOM    Two workers, a ring with one cell for tasks and another one for items, an item, and two
  *           submitters of tasks that wait for room.
+ *   KEEP    The same ring, and three items: one finds no cell.
  *   END     One worker, room for one task, two submitters that wait for room. The pool is closed at
  *           any time, and freed when the workers have ended.
  *
@@ -35,19 +36,22 @@
  *   run: GROW    rules 2 and 3, WANTED, CALLED
  *   run: JOBS    rule 1, and a worker that is never inside a job
  *   run: ROOM    ROOM: what waits for room runs
+ *   run: KEEP    ROOM: work that is kept runs
  *   run: END     rule 5, BRINGING, ROOM; what was accepted runs
  *   mutant: BATCH NO_HELP       a worker that leaves something behind calls nobody
  *   mutant: BATCH LOOK_FIRST    a worker looks at the ring before it stores `wanted`
  *   mutant: BATCH SEARCHES_ON   a worker that was called counts as searching when it has looked
  *   mutant: BATCH NOT_OPENED    a batch is not shown to others
- *   mutant: GROW NO_ARM         who finds nobody to call does not arm the starter
- *   mutant: GROW DISARM_BLIND   the starter does not look again when it has disarmed itself
+ *   mutant: GROW NO_ARM         who finds no worker to call does not call the starter
+ *   mutant: GROW DISARM_BLIND   the starter does not look again when it is about to sleep
  *   mutant: GROW END_BLIND      a worker that was idle for long ends without a look
  *   mutant: JOBS NO_LIMIT       each worker takes jobs
  *   mutant: JOBS HELD_ON        a job that was set aside does not come back
  *   mutant: ROOM NO_TELL        a worker that has made room does not look who waits for it
  *   mutant: ROOM ROOM_LATE      a submitter reads `room` after it has found none
  *   mutant: ROOM TELL_FIRST     a worker looks who waits for room before it has made some
+ *   mutant: KEEP KEEP_BLIND     work is kept without another look for room
+ *   mutant: KEEP KEEP_ON        a worker that has made room does not push what is kept
  *   mutant: END NOT_SHOWN       close does not wait for submitters
  *   mutant: END STOP_EARLY      a worker that the stop has called ends without a look
  */
@@ -74,6 +78,10 @@
 #define RUNS 3
 #define SMALL
 #endif
+#ifdef KEEP
+#define RUNS 3
+#define SMALL
+#endif
 #ifdef END
 #define RUNS 0
 #define SMALL
@@ -95,7 +103,7 @@ byte waiting, room;
 
 /* under the lock */
 bool locked;
-byte held, inside;
+byte held, inside, kept;
 bool searching, idle[2], armed, stopping;
 byte alive;
 bool called[2]; /* futexes */
@@ -131,6 +139,18 @@ inline call()
 	fi
 }
 
+/* Under the lock, which it gives up. */
+inline push_kept_and_unlock()
+{
+	atomic {
+		if
+		:: kept > 0 && tasks < 2 -> kept--; tasks++; waiting--
+		:: else
+		fi
+	};
+	atomic { call(); locked = false }
+}
+
 /* Without the lock. */
 inline take()
 {
@@ -150,7 +170,12 @@ inline take()
 #endif
 #ifndef NO_TELL
 		if
-		:: waits -> atomic { assert(!freed); room++ }
+		:: waits ->
+#ifndef KEEP_ON
+			atomic { !locked -> locked = true; assert(!freed) };
+			push_kept_and_unlock();
+#endif
+			atomic { assert(!freed); room++ }
 		:: else
 		fi;
 #endif
@@ -357,8 +382,20 @@ proctype submitter(byte kind)
 #ifdef SMALL
 	if
 	:: kind == ITEM ->
-		atomic { tasks < 2 -> tasks++; accepted++ };
-		look_at_wanted() /* WANTED */
+		if
+		:: atomic { tasks < 2 -> tasks++; accepted++ };
+			look_at_wanted() /* WANTED */
+		:: tasks == 2 ->
+			atomic { !locked -> locked = true };
+			kept++;
+			accepted++;
+			waiting++; /* ROOM */
+#ifndef KEEP_BLIND
+			push_kept_and_unlock()
+#else
+			locked = false
+#endif
+		fi
 	:: else -> submit_wait()
 	fi;
 	bringing--
@@ -442,6 +479,11 @@ init {
 		run submitter(ITEM);
 		run submitter(TASK);
 		run submitter(TASK);
+#endif
+#ifdef KEEP
+		run submitter(ITEM);
+		run submitter(ITEM);
+		run submitter(ITEM);
 #endif
 #ifdef END
 		run submitter(TASK);

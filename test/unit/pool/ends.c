@@ -221,7 +221,7 @@ static void come_late(void *arg)
 	while (!stop_has_begun())
 		sched_yield();
 	until_ns = tw_clock_now(tw_clock_monotonic()) + 100 * look_ns;
-	while (tw_load_relaxed(&stopped->starter.armed) &&
+	while (tw_load_relaxed(&stopped->starter.sleeper.called) &&
 	       tw_clock_now(tw_clock_monotonic()) < until_ns)
 		sched_yield();
 	faults_at_sleeps(NULL, NULL);

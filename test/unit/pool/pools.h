@@ -42,8 +42,8 @@ static inline bool pool_sleeps(tw_pool *pool, unsigned workers)
 {
 	unsigned asleep = 0;
 	tw__tiny_lock(&pool->lock);
-	for (struct tw__worker *worker = pool->idle; worker; worker = worker->next_idle)
-		asleep++;
+	for (struct tw__sleeper *sleeper = pool->idle; sleeper; sleeper = sleeper->next)
+		asleep += sleeper != &pool->starter.sleeper;
 	bool searching = pool->searching;
 	tw__tiny_unlock(&pool->lock);
 	return asleep == workers && !searching;

@@ -5,19 +5,12 @@
 
 TestSuite(pool_slow_threads, .timeout = 120);
 
-enum { JOBS = 63, LOOKS = 20 };
-
-struct scene {
-	tw_pool *pool;
-	struct gate callbacks, processors; /* new threads wait for a processor */
-	atomic_int looks;
-	int let_go;
-};
+enum { LOOKS = 100 };
 
 /* About to sleep. While the two first workers are inside callbacks: the starter, after a look. */
 static void count_looks(void *arg)
 {
-	atomic_fetch_add(&((struct scene *)arg)->looks, 1);
+	atomic_fetch_add((atomic_int *)arg, 1);
 }
 
 static void count_its_looks(void *arg)
@@ -26,45 +19,32 @@ static void count_its_looks(void *arg)
 }
 
 /*
- * Waits until all threads that were started have come, and LOOKS looks in a row have started none.
- * How many there are.
+ * As many threads are started as things wait, though none of them has begun to run; and then no
+ * more.
  */
-static int await_a_round(struct scene *scene)
+static void expect_one_thread_for_each(int jobs)
 {
-	struct tw_pool_stats stats = {.size = sizeof stats};
-	uint64_t grown = 0;
-	for (int from = 0, held = 0; atomic_load(&scene->callbacks.inside) < JOBS; sched_yield()) {
-		expect_eq(tw_pool_stats(scene->pool, &stats), 0);
-		int looks = atomic_load(&scene->looks);
-		from = stats.grown == grown ? from : looks;
-		grown = stats.grown;
-		held = atomic_load(&scene->processors.inside) - scene->let_go;
-		if (held > 0 && (uint64_t)(scene->let_go + held) == grown && looks - from >= LOOKS)
-			return held;
-	}
-	return 0;
+	struct gate callbacks = {0}, processors = {0}; /* new threads wait for a processor */
+	atomic_int looks = 0;
+	faults_at_starts(count_its_looks, &looks);
+	tw_pool *pool = pool_up_to(2, 0);
+	faults_at_starts(pass, &processors);
+	block(pool, &callbacks, jobs);
+	while (pool_stats(pool).grown < (uint64_t)jobs - 2)
+		sched_yield();
+	int from = atomic_load(&looks);
+	while (atomic_load(&looks) < from + LOOKS)
+		sched_yield();
+	expect_eq(pool_stats(pool).grown, jobs - 2);
+	expect_eq(atomic_load(&callbacks.inside), 2);
+	let_go(&processors, 64);
+	let_go(&callbacks, jobs);
+	expect_eq(tw_pool_destroy(pool), 0);
+	faults_at_starts(NULL, NULL);
 }
 
-/*
- * Four rounds are enough: 4, 12, 36 and the rest. A look that finds new threads not yet running
- * starts none, and the next one goes on with twice as many as there are.
- */
-Test(pool_slow_threads, each_round_of_growth_starts_more_threads_than_the_one_before)
+Test(pool_slow_threads, are_no_more_than_things_wait_and_hold_up_no_other)
 {
-	struct scene scene = {0};
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 2};
-	int rounds = 0;
-	faults_at_starts(count_its_looks, &scene);
-	expect_eq(tw_pool_create(&scene.pool, &cfg), 0);
-	faults_at_starts(pass, &scene.processors);
-	block(scene.pool, &scene.callbacks, JOBS);
-	for (int held; (held = await_a_round(&scene)) > 0; rounds++) {
-		scene.let_go += held;
-		let_go(&scene.processors, held);
-	}
-	expect_le(rounds, 10);
-	let_go(&scene.processors, 64);
-	let_go(&scene.callbacks, JOBS);
-	expect_eq(tw_pool_destroy(scene.pool), 0);
-	faults_at_starts(NULL, NULL);
+	expect_one_thread_for_each(3);
+	expect_one_thread_for_each(63);
 }
