@@ -1,5 +1,6 @@
 /*
- * pool SECONDS [SEED]: a shared pool under fire.
+ * [ITEMS=n] pool SECONDS [SEED]: a shared pool under fire; before it, n items from four submitters
+ * to four workers.
  *
  * Threads submit plain tasks, with and without waiting for room, while others make services on the
  * same pool, let their timers run, and destroy them; in the middle of it the main thread closes the
@@ -11,6 +12,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -29,6 +31,7 @@ enum {
 	OWNERS = 2,
 	SERVICE_TIMERS = 100,
 	FLOOD = 10000,
+	FLOOD_THREADS = 4,
 	BREATHS = 100,
 	BLOCKS_ONE_IN = 64
 };
@@ -109,13 +112,33 @@ static void *own(void *arg)
 	return NULL;
 }
 
-/* Nobody submits any more: what was accepted runs, with no further help from outside. */
-static void await_all_run(pthread_t *submitters)
+/*
+ * Submitters and workers at full speed: workers are called, and go to sleep, as often as can be.
+ * Nobody else comes to wake a worker that sleeps through a call, but a submitter's wait for room
+ * ends, and so does the wait for what was accepted.
+ */
+static atomic_long flood_items; /* still to be submitted */
+static uint64_t flood_end_ns;
+
+static void *flood_submit(void *arg)
 {
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 20 * TW_SECOND;
-	atomic_store(&enough, true);
-	for (int i = 0; i < SUBMITTERS; i++)
+	while (tw_clock_now(tw_clock_monotonic()) < flood_end_ns &&
+	       atomic_fetch_sub(&flood_items, FLOOD) > 0) {
+		for (int i = 0; i < FLOOD; i++) {
+			int r = tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND);
+			if (r)
+				violation("flood", r);
+		}
+		atomic_fetch_add(&accepted, FLOOD);
+	}
+	return NULL;
+}
+
+static void await_all_run(pthread_t *submitters, int count)
+{
+	for (int i = 0; i < count; i++)
 		pthread_join(submitters[i], NULL);
+	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 20 * TW_SECOND;
 	while (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted)) {
 		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
 			violation("tasks wait, and no worker comes",
@@ -125,21 +148,19 @@ static void await_all_run(pthread_t *submitters)
 	}
 }
 
-/*
- * One submitter and one worker at full speed: the worker is called, and goes to sleep, as often as
- * can be. Nobody else comes to wake a worker that sleeps through a call, but the submitter's wait
- * for room ends.
- */
-static void flood(void)
+/* As many submitters as workers. */
+static void flood(unsigned threads, long items, uint64_t time_ns)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .queue = 65536};
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + TW_SECOND / 2;
-	int r = tw_pool_create(&pool, &cfg);
-	while (r == 0 && tw_clock_now(tw_clock_monotonic()) < end_ns)
-		for (int i = 0; r == 0 && i < FLOOD; i++, atomic_fetch_add(&accepted, 1))
-			r = tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND);
-	if (r || (r = tw_pool_destroy(pool)))
-		violation("flood", r);
+	pthread_t submitters[FLOOD_THREADS];
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = threads, .max_workers = threads};
+	wanted("create", tw_pool_create(&pool, &cfg), 0);
+	atomic_store(&flood_items, items);
+	flood_end_ns = tw_clock_now(tw_clock_monotonic()) + time_ns;
+	for (unsigned i = 0; i < threads; i++)
+		pthread_create(&submitters[i], NULL, flood_submit, NULL);
+	await_all_run(submitters, (int)threads);
+	wanted("destroy", tw_pool_destroy(pool), 0);
 }
 
 static void pass(void *permits)
@@ -196,8 +217,10 @@ static void round_of(uint64_t *seed)
 	}
 	usleep((useconds_t)random_below(seed, 30000));
 	bool quietly = random_below(seed, 2);
-	if (quietly)
-		await_all_run(threads);
+	if (quietly) { /* what was accepted runs, with no further help from outside */
+		atomic_store(&enough, true);
+		await_all_run(threads, SUBMITTERS);
+	}
 	enum tw_close_mode mode = random_below(seed, 2) ? TW_CLOSE_DRAIN : TW_CLOSE_DROP;
 	r = tw_pool_close(pool, mode, tell, NULL);
 	bool busy = r == -EBUSY;
@@ -226,9 +249,12 @@ int main(int argc, char **argv)
 	tw__pool_times.look_ns = 100000;
 	tw__pool_times.blocked_ns = 500000;
 	tw__pool_times.idle_ns = 200000;
+	if (getenv("ITEMS"))
+		flood(FLOOD_THREADS, atol(getenv("ITEMS")), TW_FOREVER / 2);
 	while (stress_goes_on()) {
 		if (atomic_load(&stress_rounds) % 100 == 0) {
-			flood();
+			flood(1, LONG_MAX, TW_SECOND / 4);
+			flood(FLOOD_THREADS, LONG_MAX, TW_SECOND / 4);
 			breathe();
 		}
 		round_of(&seed);
