@@ -59,23 +59,19 @@ static unsigned log2_of(uint64_t power_of_two)
 	return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-enum { LEAST_WINDOW_LOG2 = 5 };
+/* Buckets of each level above the first, and of one of its windows. */
+enum { UPPER_BUCKETS = 64, WINDOW_LOG2 = 5 };
 
-/* The number of levels above the first, and log2 of the buckets in one of their windows. */
-static unsigned upper_levels(struct tw__wheel_size size, unsigned *window_log2)
+static unsigned level_count(struct tw__wheel_size size)
 {
 	unsigned first = log2_of(size.buckets0 / 2);
 	unsigned rest = size.range_log2 > first ? size.range_log2 - first : 0;
-	*window_log2 = (rest + TW__WHEEL_LEVELS - 2) / (TW__WHEEL_LEVELS - 1);
-	if (*window_log2 < LEAST_WINDOW_LOG2)
-		*window_log2 = LEAST_WINDOW_LOG2;
-	return (rest + *window_log2 - 1) / *window_log2;
+	return 1 + (rest + WINDOW_LOG2 - 1) / WINDOW_LOG2;
 }
 
 static size_t all_buckets(struct tw__wheel_size size)
 {
-	unsigned window_log2, levels = upper_levels(size, &window_log2);
-	return size.buckets0 + levels * ((size_t)2 << window_log2);
+	return size.buckets0 + (level_count(size) - 1) * (size_t)UPPER_BUCKETS;
 }
 
 size_t tw__wheel_table_bytes(struct tw__wheel_size size)
@@ -114,10 +110,11 @@ void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *t
 	wheel->chunks.kept = CHUNKS_KEPT;
 	struct tw__bucket *buckets = table;
 	uint64_t *bits = (uint64_t *)(buckets + all_buckets(size));
-	unsigned shift = 0, window_log2, levels = upper_levels(size, &window_log2) + 1;
-	TW_ASSERT(levels <= TW__WHEEL_LEVELS);
-	while (wheel->level_count < levels) {
-		struct tw__level *level = &wheel->levels[wheel->level_count++];
+	unsigned shift = 0;
+	wheel->level_count = level_count(size);
+	TW_ASSERT(wheel->level_count <= TW__WHEEL_LEVELS);
+	for (unsigned i = 0; i < wheel->level_count; i++) {
+		struct tw__level *level = &wheel->levels[i];
 		level->buckets = buckets;
 		level->occupied = bits;
 		level->mask = n - 1;
@@ -127,7 +124,7 @@ void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *t
 		buckets += n;
 		bits += n / 64;
 		shift = level->window_shift;
-		n = UINT64_C(2) << window_log2;
+		n = UPPER_BUCKETS;
 	}
 	TW_ASSERT(shift >= size.range_log2);
 	wheel->sweep_level = wheel->level_count;

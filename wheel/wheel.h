@@ -4,8 +4,7 @@
  * names no thread, no clock, no shared memory, and it never allocates: chunks come from an arena
  * whose size the owner answers for.
  *
- * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets, or more where eight
- * such levels would not cover the range. A level is two **windows** of half its buckets: the one
+ * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two **windows** of half its buckets: the one
  * that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of
  * level i. An entry goes into the lowest level that accepts its tick. While a window runs, the
  * bucket above that holds the next window is moved down, a part in each tick; only when it is
@@ -37,7 +36,7 @@
 
 enum {
 	TW__CHUNK_ENTRIES = 56,
-	TW__WHEEL_LEVELS = 9 /* at most: an entry moves down at most eight times */
+	TW__WHEEL_LEVELS = 10 /* at most: an entry moves down at most nine times */
 };
 
 /* What a wheel is made for. */
