@@ -3,10 +3,9 @@
 #include "mpsc/base/assert.h"
 
 /*
- * What one call moves on each level, at least and at most; then due timers get their turn. A
- * driver that sleeps wakes with a tick left for each WAKE_STEP entries. So it has to move three
- * quarters of them with one call after the other, and may sleep for three quarters of the time
- * that is left; and so on: few wake-ups, however many entries (G9).
+ * What one call moves on each level, at least and at most. A driver that sleeps wakes with a tick
+ * left for each WAKE_STEP entries: it moves three quarters of them, and sleeps for three quarters
+ * of the time that is left, and so on. So wake-ups are few, however many entries (G9).
  */
 enum { LEAST_STEP = 64, MOST_STEP = 4096, WAKE_STEP = 4 * MOST_STEP };
 
@@ -16,9 +15,8 @@ static uint64_t window_width(const struct tw__level *level)
 }
 
 /*
- * The tick before which `window` of level i must have been moved down: two ticks ahead of its begin
- * at level 0, and on higher levels before the last bucket in front of it starts to be moved down in
- * its turn.
+ * The tick before which `window` of level i must have been moved down: two ticks ahead of it at
+ * level 0; on higher levels before the last bucket in front of it starts to be moved down.
  */
 static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_t window)
 {
@@ -48,9 +46,8 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel)
 }
 
 /*
- * Removes entries from a bucket's front that are dead, or meant for elsewhere, until a live one
- * that belongs there stands first. False: nothing live is in it (it is empty now), or the budget is
- * used up (*budget is 0).
+ * Removes what is dead, or due elsewhere, from a bucket's front. False: the bucket is empty now, or
+ * *budget is 0.
  */
 static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number,
 			unsigned *budget)

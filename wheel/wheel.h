@@ -4,23 +4,20 @@
  * names no thread, no clock, no shared memory, and it never allocates: chunks come from an arena
  * whose size the owner answers for.
  *
- * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two **windows** of half its buckets: the one
- * that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of
- * level i. An entry goes into the lowest level that accepts its tick. While a window runs, the
- * bucket above that holds the next window is moved down, a part in each tick; only when it is
- * empty is the next window **opened** to direct entries: so all entries of one tick stand in the
- * order in which they were added (G6), and no tick has to move a whole bucket (G12).
+ * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two
+ * **windows** of half its buckets: the one that `next` is in, and the one after. A bucket of level
+ * i + 1 is as wide as a window of level i. An entry goes into the lowest level that accepts its
+ * tick. While a window runs, the bucket above that holds the next window is moved down, a part in
+ * each tick. Only when it is empty is the next window **opened** to direct entries. So all entries
+ * of one tick stand in the order in which they were added (G6), and no tick moves a whole bucket
+ * (G12).
  *
- * A bucket is a list of chunks, appended to at the end, read as a stream. An entry's own deadline
- * is not in it: the wheel asks a **resolve**, a chunk at a time, what has become of each: due now,
- * dead, or meant for a later tick, since timers are cancelled and extended without touching the
- * wheel.
+ * A bucket is a list of chunks, appended to at the end. An entry's own deadline is not in it, since
+ * timers are cancelled and extended without the wheel: the wheel asks a **resolve**, a chunk at a
+ * time, whether each entry is due now, dead, or for a later tick.
  *
- * Cost: add is constant; a turn costs what it hands over and moves; empty stretches are jumped by
- * bitmaps. Not good at: listing entries in deadline order, or finding one. Nobody here needs it.
- *
- * Differs from the paper: two windows for each level instead of one, moving down ahead of time and
- * in parts, chunks instead of linked timers, and nothing is ever unlinked from the middle.
+ * Adding costs a constant; a turn costs what it hands over and moves; bitmaps jump over empty
+ * stretches. The wheel cannot find an entry, nor list entries by deadline.
  *
  * Rejected: moving a bucket down in one step (ticks of 10 ms and more with a million timers); one
  * window a level, with the rounds mixed in a bucket (each entry resolved twice, or more).
@@ -48,11 +45,7 @@ struct tw__wheel_size {
 /* Opaque to the wheel. */
 typedef uint64_t tw__wheel_entry;
 
-/*
- * 512 bytes. The wheel uses the first line's beginning; while the chunk is out (handed over), all
- *     the line but `next`
- * and `count` is the holder's.
- */
+/* 512 bytes. While it is handed over, its first line is the holder's, from holder_count on. */
 struct tw__chunk {
 	struct tw__chunk *next;
 	uint32_t count;
@@ -96,9 +89,8 @@ enum tw__resolve_for {
 };
 
 /*
- * A bucket: its level, and its ticks [low, high). Those that were due on arrival stand on level
- * TW__LEVEL_LATE, from 0. In a sweep also the pass: a number that no other way of a sweep through a
- * bucket has, nor one that was begun again.
+ * A bucket: its level, and its ticks [low, high). What was due on arrival is on TW__LEVEL_LATE,
+ * from 0. In a sweep also the pass, which no other way through a bucket has.
  */
 struct tw__place {
 	unsigned level;
@@ -111,9 +103,8 @@ enum { TW__LEVEL_LATE = TW__WHEEL_LEVELS };
 #define TW__TICK_DEAD UINT64_MAX
 
 /*
- * Fills due ticks[i] for entries[i], which stand at this place: the tick it is due in, or
- * TW__TICK_DEAD. Where the due tick is not before place->high, the entry is added again for that
- * tick.
+ * Fills due_ticks[i] for entries[i], which are at this place: the tick it is due in, or
+ * TW__TICK_DEAD. If that is not before place->high, the entry is added again for it.
  */
 typedef void tw__resolve_fn(void *context, enum tw__resolve_for what_for,
 			    const struct tw__place *place, const tw__wheel_entry *entries,
@@ -131,13 +122,9 @@ struct tw__wheel {
 	struct tw__chunk *arena;
 	uint32_t arena_chunks;   /* of these, that may be taken; the owner may raise it */
 	struct tw__depot chunks; /* the free ones */
-	/*
-	 * chunks that the buckets may come to need, beyond what their entries fill, as the wheel
-	 * turns
-	 */
-	size_t slack;
+	size_t slack;            /* chunks that buckets may need beyond what their entries fill */
 
-	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
+	/* How far a sweep has come; sweep_level == level_count: there is none. */
 	unsigned sweep_level;
 	uint64_t sweep_bucket;
 	/* the chunk filled last within that bucket, or NULL: at its start */
@@ -148,10 +135,7 @@ struct tw__wheel {
 /* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. */
 size_t tw__wheel_table_bytes(struct tw__wheel_size size);
 
-/*
- * Chunks that suffice for n entries, whatever their ticks; and those of them that the entries
- * do not fill.
- */
+/* Chunks that suffice for n entries, whatever their ticks; those that the entries do not fill. */
 size_t tw__wheel_chunks_for(struct tw__wheel_size size, uint64_t entries);
 size_t tw__wheel_slack(struct tw__wheel_size size);
 
@@ -166,40 +150,28 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 /* Prefetches the end of the bucket that an entry of this tick would be added to. Only a hint. */
 void tw__wheel_fetch(const struct tw__wheel *wheel, uint64_t tick);
 
-/*
- * The level on which that would put it; and whether the bucket there that has one tick has the
- * other.
- */
+/* The level that an entry of this tick is added to; whether one bucket of it has both ticks. */
 unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick);
 bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick,
 			     uint64_t other);
 
 /*
- * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due
- * entries to *due, in order of ticks. Entries whose due tick is later are added again, the dead are
- * dropped. True: it has stopped on the way; to be called again when those chunks have been seen to:
- * each tick has its own, which its entries may hardly fill, and there may be as many ticks as
- * entries.
+ * Turns the wheel through tick `to`, and appends chunks of due entries to *due, in order of ticks.
+ * Entries whose due tick is later are added again, the dead are dropped. True: it has stopped on
+ * the way, since each tick has chunks of its own. Call it again when these are handed on.
  */
 bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
 
-/*
- * Moves a small part of each coarse bucket that comes next down. True: with one call a tick they
- * would come too late; call again immediately.
- */
+/* Moves a part of each next coarse bucket down. True: one call a tick is too few. */
 bool tw__wheel_move_nearer(struct tw__wheel *wheel);
 
 /*
- * Looks ahead for the first live entry, and drops dead ones on the way, about `budget` entries at
- * most. The first tick in which there is something to do; UINT64_MAX: none. If the budget runs out,
- * the next tick: look again then.
+ * The first tick in which there is something to do; UINT64_MAX: none. Drops dead entries on the way
+ * to the first live one, about `budget` at most: then the next tick, to look again.
  */
 uint64_t tw__wheel_plan(struct tw__wheel *wheel, unsigned budget);
 
-/*
- * Starts a sweep of all buckets, if none is under way; carries it on for about `budget` entries.
- * False: it has ended.
- */
+/* Starts a sweep of all buckets if there is none; sweeps about `budget` entries. False: ended. */
 void tw__wheel_sweep_start(struct tw__wheel *wheel);
 bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget);
 
@@ -240,9 +212,9 @@ static inline struct tw__chunk *tw__chunk_pop(struct tw__chunk_list *list)
 }
 
 /*
- * Drops the dead of a list of chunks and packs the others together, in order, about *budget
- * entries. It goes on from *at, the chunk filled last, or from the first if that is NULL. False: it
- * has reached the end. Adds what it has dropped to *dropped.
+ * Drops the dead of a list of chunks and packs the others together, in order: about *budget entries
+ * from *at, the chunk filled last, or from the first if that is NULL. False: it has reached the
+ * end. Adds what it has dropped to *dropped.
  */
 bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
 		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
@@ -264,8 +236,8 @@ const char *tw__wheel_check(const struct tw__wheel *wheel);
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket);
 
 /*
- * Asks what has become of a chunk's entries. What is due within the place stays, in order; what is
- * due later is added again. Returns how many stay; their due ticks are the first ones.
+ * Resolves a chunk. What is due within the place stays, in order, with the first due ticks; what is
+ * due later is added again. Returns how many stay.
  */
 unsigned tw__wheel_split(struct tw__wheel *wheel, struct tw__chunk *chunk,
 			 enum tw__resolve_for what_for, const struct tw__place *place,

@@ -13,11 +13,7 @@ struct tw__clock_ops {
 	bool runs; /* it moves by itself */
 	/* the kernel's clock of the same scale, for descriptors; negative: there is none */
 	int id;
-	/*
-	 * The tick thread sleeps on the alarm, whose deadlines are on the clock's own scale. Else
-	 * it sleeps on the gate's futex, whose deadlines are on CLOCK_MONOTONIC's. The gate rings
-	 * on the alarm where there is one.
-	 */
+	/* the tick thread sleeps on the alarm, not on the gate's futex, which is monotonic */
 	bool by_alarm;
 	/* A clock that calls move drives the services on it. NULL: it runs. */
 	void (*join)(tw_clock *clock, void *service);
@@ -30,10 +26,7 @@ struct tw_clock {
 	const struct tw__clock_ops *ops;
 };
 
-/*
- * The entry check of a clock: -EPERM: the parent of this forked process moves it by hand, and its
- * locks may be held forever; else 0.
- */
+/* -EPERM: the parent of this forked process moves it, and its locks may be held forever; or 0. */
 int tw__clock_check(const tw_clock *clock);
 
 static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
@@ -74,7 +67,7 @@ void tw__clock_default_fix(void);
 
 /*
  * The monotonic clock from the processor's counter register: for resets and for the figures of
- * runs. Not exact, but never behind the clock, which matters to resets.
+ * runs. Not exact, but never behind the clock.
  *
  * Each thread has a pair {count, ns}. A rate turns a reading of the register into an instant. If
  * the pair is older than max_age, the clock is read, and the pair is new.

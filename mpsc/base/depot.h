@@ -1,16 +1,15 @@
 /*
  * A depot: the free indices of an array, in blocks whose memory can go back to the system.
  *
- * Indices from `fresh` on were never used. Below it a bit tells of each index whether it is free.
- * The lowest free indices are taken first, so that whole blocks fall free. The memory of such a
- * block is given back after a storm (wheel/driver/purge.c). When the block is used again, it is
- * zeroed or as it was.
+ * Indices from `fresh` on were never used; below it each has a bit that says whether it is free.
+ * The lowest are taken first, so that whole blocks fall free. Their memory is given back after a
+ * storm (wheel/driver/purge.c); used again, it is zeroed or as it was.
  *
- * A depot allocates nothing and has no lock: its owner has one, or is one thread. Other threads may
- * read the counts.
+ * It allocates nothing and has no lock: its owner has one, or is one thread. Any thread may read
+ * the counts.
  *
- * Rejected: a list of free items, linked through them. After a storm those in use lie all over the
- * array, and a free item's own memory cannot go back.
+ * Rejected: a list of free items. After a storm those in use are all over the array, and a free
+ * item's own memory cannot go back.
  */
 #ifndef TW_MPSC_DEPOT_H
 #define TW_MPSC_DEPOT_H

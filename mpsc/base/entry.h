@@ -1,7 +1,7 @@
 /*
- * The entry of a public function: its object is not NULL, and no parent of this forked process has
- * made it (mpsc/base/process.h). Nothing deeper asks: the child of a callback that forks never
- * returns from it.
+ * What a public function begins with: its object is not NULL, and no parent of this forked process
+ * has made it (nothing deeper asks: the child of a callback never returns from it); structs of
+ * older and newer callers.
  */
 #ifndef TW_MPSC_ENTRY_H
 #define TW_MPSC_ENTRY_H
@@ -30,10 +30,7 @@ static inline bool tw__origin_inherited(const struct tw__origin *origin)
 	return tw_unlikely(origin->generation != tw__fork_generation(false));
 }
 
-/*
- * The entry of the public function `call`, whose parameter `what` is the object: 0; -EINVAL, with
- * a text: NULL; -EPERM: in a forked child.
- */
+/* Of `call`, whose parameter `what` is the object. 0; -EINVAL: NULL; -EPERM: in a forked child. */
 static inline int tw__entry_check(const char *call, const void *object, const char *what,
 				  bool inherited)
 {
@@ -62,23 +59,15 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 	tw__struct_read(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__struct_read(const char *type, void *out, size_t known, size_t least, const void *in);
 
-/*
- * What a call that fills *out begins with: 0; -EINVAL, with a text: NULL, or `second` does not fit.
- */
+/* The check of a struct to be filled. 0; -EINVAL, with a text: NULL, or `second` does not fit. */
 #define TW__OUT_CHECK(type, out, second) \
 	tw__out_check(__func__, #type, out, offsetof(struct type, second))
 int tw__out_check(const char *call, const char *type, const void *out, size_t least);
 
-/*
- * Fills a struct of such a caller, who has set its size: copies what the caller knows, and clears
- * the rest.
- */
+/* Fills it: copies what the caller knows, and clears the rest. */
 void tw__struct_write(void *out, const void *known, size_t known_size);
 
-/*
- * As TW__STRUCT_READ, for a config: its size may be 0 if all else is 0 too. A config that is NULL
- * is all 0.
- */
+/* As TW__STRUCT_READ, for a config: NULL is all 0, and its size may be 0 if all else is. */
 #define TW__CONFIG_READ(type, out, last, in) \
 	tw__struct_read_config(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__struct_read_config(const char *type, void *out, size_t known, size_t least, const void *in);
@@ -86,10 +75,7 @@ int tw__struct_read_config(const char *type, void *out, size_t known, size_t lea
 /* Whether a program's executor may be used: it has ops with size and submit, or is NULL. */
 bool tw__executor_is_sound(const tw_executor *executor);
 
-/*
- * Copies a period as older and newer callers know it, and checks it. `call`, for the misuse hook:
- * the public function. 0, -EINVAL, -E2BIG, -ERANGE.
- */
+/* Copies a period and checks it, for the public function `call`. 0, -EINVAL, -E2BIG, -ERANGE. */
 int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in);
 
 #endif

@@ -16,10 +16,7 @@ struct tw__histogram {
 /* The longest duration that a bucket counts; UINT64_MAX for the last one. */
 uint64_t tw__histogram_bound(unsigned bucket);
 
-/*
- * The bucket of a duration. One nanosecond less chooses it, so that a power of two is the upper
- * bound of a bucket and not the beginning of the next one.
- */
+/* The bucket of a duration. A power of two is the upper bound of one, not the begin of the next. */
 static inline unsigned tw__histogram_bucket(uint64_t ns)
 {
 	uint64_t below = ns ? ns - 1 : 0;

@@ -1,16 +1,14 @@
 /*
  * The process: its forks, cancelled threads, threads of the library's own, processors.
  *
- * Forks: a child does not use what its parent has made. A child has one thread. Locks that other
- * threads of the parent held stay locked forever, and what they were writing stays half written. So
- * each object knows the generation in which it was made, and a handler of pthread_atfork raises the
- * generation in a child. Another clears what the child's one thread remembers of its lanes
- * (mpsc/queue.h). So the short ways of schedule, cancel and reset fail there, and the slow ways
- * compare generations.
+ * Forks: a child does not use what its parent has made. It has one thread; locks that others held
+ * stay locked, and what they were writing stays half written. So each object knows the generation
+ * in which it was made, and a handler of pthread_atfork raises the generation in a child. Another
+ * clears what the child's thread remembers of its lanes (mpsc/queue.h). So the short ways of
+ * schedule, cancel and reset fail there, and the slow ways compare generations.
  *
- * The handler makes the registry's lock anew, since the parent may have held it. It does not take
- * the lock before the fork: a list below it is in order at each step of those that hold it.
- * Not covered: children made by _Fork or a raw clone, where no handler runs.
+ * The handler makes the registry's lock anew. It does not take it before the fork: a list below it
+ * is in order at each step. Not covered: children of _Fork or a raw clone, where no handler runs.
  */
 #ifndef TW_MPSC_PROCESS_H
 #define TW_MPSC_PROCESS_H
@@ -27,22 +25,19 @@
 extern pthread_mutex_t tw__registry;
 
 /*
- * How many forks lie between this process and the one that loaded the library, since the first call
- * with `watch`, which sees to it that they are counted. UINT32_MAX: it could not, out of memory.
+ * The forks between this process and the one that loaded the library, since the first call with
+ * `watch`. UINT32_MAX: they cannot be watched, out of memory.
  */
 TW_PRIVATE uint32_t tw__fork_generation(bool watch);
 
 /* ------------------------------------------------------------ cancellation */
 
 /*
- * pthread_cancel: no call of the library is a cancellation point. A thread that ended inside a call
- * would leave a lock taken, or a role held.
- *
- *   - Where speed counts, a system call is made by syscall(), which is no cancellation point.
- *   - A function that calls another cancellation point of the C library (close, nanosleep,
- *     pthread_join, stdio) begins with TW__UNCANCELLED, or its callers do.
- *   - So does a call that runs the user's functions while it holds a role: close, an advance, a
- *     pump, a flush.
+ * No call of the library is a cancellation point: a thread that ended inside would leave a lock
+ * taken, or a role held. Where speed counts, system calls are made by syscall(), which is none. A
+ * function that calls another one of the C library (close, nanosleep, pthread_join, stdio), or the
+ * user's functions while it holds a role (close, an advance, a pump, a flush), begins with
+ * TW__UNCANCELLED, or its callers do.
  */
 static inline int tw__cancel_disable(void)
 {
@@ -89,8 +84,7 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	      bool is_tick_thread, void *(*main)(void *), void *arg);
 
 /*
- * Tells the misuse hook which knobs the system can have refused (-EINVAL), or which limits were met
- * (-EAGAIN, -ENOMEM). Returns `error`. Call it without locks held: the hook is user code.
+ * Tells the misuse hook why the system has refused a thread or memory. Returns `error`. No locks.
  */
 int tw__system_refused(const char *call, int error);
 
@@ -101,8 +95,7 @@ unsigned tw__usable_cpus(void);
 
 /*
  * The CPU quota of the process's own control group (v2, cpu.max), in whole processors, rounded up.
- * 0: none, or the system does not say. A quota of a group above it does not count. root: "" except
- * in tests, which have files under it.
+ * 0: none, or unknown. root: "" except in tests, which have files under it.
  */
 unsigned tw__quota_cpus(const char *root);
 

@@ -1,18 +1,17 @@
 /*
  * Address space for arrays that grow with use.
  *
- * A **region** is a range of addresses that is set aside for its owner. Nothing is mapped there at
- * first. The owner's arrays are **ranges** of it, which are mapped in steps as they grow. So an
- * array never moves, and address space and core dumps are as large as what is used.
+ * A **region** is a range of addresses for its owner, in which nothing is mapped at first. The
+ * owner's arrays are **ranges** of it, which are mapped in steps as they grow. So an array never
+ * moves, and address space and core dumps are as large as what is used.
  *
- * Regions lie in an area of addresses that no system and no other allocator uses, as the arenas of
- * Go and of mimalloc do. The area is divided into places of one size. A region begins at a random
- * address near the begin of a random place. The kernel is asked without force: if something else is
- * mapped there, it gives other addresses. A page where a place begins marks it as taken.
+ * Regions are in an area that no system and no other allocator uses, as the arenas of Go and of
+ * mimalloc are: each near the begin of a random **place** of it, which a mapped page marks as
+ * taken. The kernel is asked without force: if something else is there, it gives other addresses.
  *
- * Where the kernel gives no such addresses (a small address space, a sanitizer), or the region is
- * too large for a place, or sixteen places are taken, the region is mapped as a whole. Then its
- * pages are left out of core dumps until they are used.
+ * Where it gives none of these (a small address space, a sanitizer), or sixteen places are taken,
+ * or the region is too large for a place, the region is mapped as a whole, and left out of core
+ * dumps until it is used.
  *
  * Rejected: mapping the whole region without access, which counts as address space (`ulimit -v`);
  * arrays of pointers to steps, which cost each schedule and cancel a load.

@@ -9,17 +9,13 @@
 /* How bytes that are not printable UTF-8 are shown. */
 enum tw__text_style {
 	TW__TEXT_PLAIN, /* \xHH */
-	/*
-	 * \\xHH: in the value of a Prometheus label only \\, \" and \n may follow a backslash. A
-	 * backslash of the text before xHH is \\x5c
-	 */
+	/* \\xHH: in a label only \\, \" and \n may be escaped. A backslash before xHH is \\x5c */
 	TW__TEXT_LABEL
 };
 
 /*
- * Writes a text that stands between quotes: a quote, a backslash and a newline are escaped by a
- * backslash, other control characters and bytes that are not UTF-8 as the style says. Different
- * texts are written differently.
+ * Writes a text for between quotes: quotes, backslashes, newlines, other control characters and
+ * bytes that are not UTF-8 are escaped. Different texts are written differently.
  */
 void tw__text_put(FILE *out, const char *text, enum tw__text_style style);
 
