@@ -1,15 +1,12 @@
 /*
  * What threads run.
  *
- *   - Its own frames: a stack, which only the thread sees (tw_self, "may I wait here?").
- *   - Its context (contract: tickwheel/context.h).
- *   - The user's function under way: any thread may look, for tw_service_liveness. All that calls a
- *     user's function does so between tw__user_begin and tw__user_end: callbacks of timers, jobs,
- *     tasks of strands, schedulers and pools, actions, releases, hooks. Each thread has one record
- *     (mpsc/queue.h). Of runs inside one another the outermost is shown: it began first.
- *
- * A run costs stores to the thread's own line, and no clock is read. The first look at a run
- * without a date dates it, so such a run may look younger than it is, never older.
+ *   - A stack of frames, which only the thread sees (tw_self, "may I wait here?").
+ *   - A context (contract: tickwheel/context.h).
+ *   - The user's function under way, for tw_service_liveness: all that calls one does so between
+ *     tw__user_begin and tw__user_end. Of runs inside one another the outermost is shown: it began
+ *     first. No clock is read; the first look at a run without a date dates it, so it may look
+ *     younger than it is, never older.
  *
  * Pairing table
  *   USER1  owner, fn, arg, name, since_ns: store-release, then word: store-release (begin) -> word:
@@ -119,9 +116,9 @@ static inline void *tw__context_enter(void *context)
 #define TW__NAMED_BY(function) ((tw_fn *)(void (*)(void))(function))
 
 /*
- * A user's function begins on this thread. owner: the service, or of a pool's own task the pool;
- * NULL: nobody looks. name: what the user calls it, or NULL. since_ns: a reading of the owner's
- * clock that is cached, or 0. The answer goes to tw__user_end; NULL: the run is not shown.
+ * A user's function begins. owner: the service, or of a pool's own task the pool; NULL: nobody
+ * looks. since_ns: a cached reading of the owner's clock, or 0. The answer goes to tw__user_end;
+ * NULL: the run is not shown.
  */
 static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn, void *arg,
 						    const char *name, uint64_t since_ns)
@@ -150,8 +147,8 @@ static inline void tw__user_end(struct tw__run_record *record)
 }
 
 /*
- * The same for the layers, which end with tw__user_end. frame: NULL; or the frame that becomes the
- * thread's current one, which is exchanged for the former. owner NULL: nothing else happens.
+ * The same for the layers. frame: NULL; or the frame that becomes the thread's current one, and is
+ * exchanged for the former.
  */
 TW_PRIVATE struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg,
 						  const char *name, struct tw__run **frame);

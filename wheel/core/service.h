@@ -118,8 +118,8 @@ struct tw_service {
 
 /*
  * In a forked child only the service's constants may be read, and none of its locks taken. Public
- * functions ask before anything else (mpsc/base/entry.h), or when they find that their thread has
- * not used the service last: in a child it never has (mpsc/base/process.h).
+ * functions ask first (mpsc/base/entry.h), or when their thread has not used the service last: in a
+ * child it never has.
  */
 static inline bool tw__forked(const tw_service *service)
 {
@@ -139,20 +139,16 @@ static inline int tw__service_check_in(const char *call, const tw_service *servi
 }
 #define tw__service_check(service) tw__service_check_in(__func__, service)
 
-/*
- * A drain is under way: it refuses what is new, and lets what is pending be moved and armed again.
- * When it is over, the mode is a lower one.
- */
+/* A drain is under way: it refuses what is new; what is pending may be moved and armed again. */
 static inline bool tw__draining(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN;
 }
 
 /*
- * Puts off the end of the service until tw__end_may_come: by a call that drops timers, a completion
- * of a group, a layer that was destroyed while its work is out, a thread that pushes work. False:
- * nothing was left, and the end has begun. A caller that is waited for already, or holds the
- * service (run/work.h), just adds 1.
+ * Puts off the end of the service until tw__end_may_come: while timers are dropped, a group
+ * completes, a destroyed layer's work is out, work is pushed. False: the end has begun. A caller
+ * that is waited for already, or holds the service (run/work.h), just adds 1.
  */
 static inline bool tw__end_put_off(tw_service *service)
 {
@@ -213,10 +209,7 @@ static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
 	return service->time.start_ns + tick * service->time.tick_ns;
 }
 
-/*
- * The service's clock: where the clock may step back, no earlier than what the driver has turned
- * through.
- */
+/* The service's clock, no earlier than what the driver has turned through. */
 static inline uint64_t tw__clock_read(const tw_service *service)
 {
 	uint64_t now_ns = service->clock->ops->now(service->clock);
@@ -277,10 +270,7 @@ struct tw__local {
 	 * be brought (lane.h) either.
 	 */
 	uint64_t young_tick, young_from;
-	/*
-	 * What it last counted from, except for a reading of the clock beside epochs; later bases
-	 * are not earlier (G6).
-	 */
+	/* what it last counted from, beside epochs; later bases are not earlier (G6) */
 	uint64_t counted_ns;
 
 	/* Written by its thread, read by statistics. */
@@ -323,8 +313,8 @@ static inline struct tw__local *tw__local_at_hand(const tw_service *service)
 }
 
 /*
- * Makes what was put into the lane visible. Followed by a look at the gate
- * (tw__gate_look_after_push). By tw__publish_later: nothing of it is due before the next tick.
+ * Makes what was put into the lane visible; a look at the gate follows (tw__gate_look_after_push).
+ * By tw__publish_later: nothing of it is due before the next tick.
  */
 static inline void tw__publish_later(tw_service *service, struct tw__local *local)
 {

@@ -8,9 +8,8 @@
 #include "wheel/core/service.h"
 
 /*
- * Whether a tick ends before a sleeping driver wakes by itself. The plan is the end of a tick, so a
- * deadline is compared as the end of its own tick: a deadline within the planned tick is not
- * earlier than the plan.
+ * Whether a tick ends before a sleeping driver wakes by itself. The plan is the end of a tick, too:
+ * a deadline within the planned tick is not earlier.
  */
 static inline bool tw__is_before_plan(const tw_service *service, uint64_t tick)
 {
@@ -18,10 +17,10 @@ static inline bool tw__is_before_plan(const tw_service *service, uint64_t tick)
 }
 
 /*
- * After the push of an entry for this tick, of a timer that was moved, is armed again, or was not
- * due: wakes the driver if it sleeps longer than until that. If the timer was moved to earlier
- * between its compare-and-swap and this push, the driver may have dropped the entry of that move
- * (resolve.c): so what the word says by now counts, too.
+ * After the push of an entry of a timer that was moved, is armed again, or was not due: wakes the
+ * driver if it sleeps longer than until this tick. If the timer was moved to earlier between its
+ * compare-and-swap and this push, the driver may have dropped the entry of that move (resolve.c):
+ * so what the word says by now counts, too.
  */
 void tw__wake_if_before_plan(tw_service *service, uint64_t entry, uint64_t tick);
 

@@ -10,22 +10,17 @@
  *   3. DROP: this thread ends every armed timer that it finds in the control words, and bars those
  *      that run: they are not armed again. So one walk is enough.
  *   4. Nothing is left when executors have used up all tickets, no release is in progress, and
- *      nobody puts off the end (tw__end_put_off).
+ *      nobody puts off the end (tw__end_put_off). Then one call stops the tick thread and the pool.
  *
- * Then one call stops the tick thread and the pool.
+ * The control words are the truth: "nothing pending" is counted from them. With a manual drive the
+ * thread that closes is the driver.
  *
- * The control words are the truth throughout: "nothing pending" is counted from them. With a manual
- * drive the thread that closes is the driver.
+ * The mode is one for all calls, and only falls: DRAIN, RUN, DROP. Each call works on its own
+ * thread until its own timeout; each step may be done twice. At its timeout a call lowers the mode
+ * to DROP, and drops. A drain has a second more, for its callbacks.
  *
- * The mode only falls: DRAIN, RUN, DROP. It is one for all calls. Several calls work at the same
- * time, each on its own thread until its own timeout. Each step may be done twice.
- *
- * At its timeout each call lowers the mode to DROP, and drops. A drain has a second more, for its
- * callbacks.
- *
- * Membarrier that was granted at creation and is refused now: close answers -ENOTSUP before it
- * changes anything. tw_service_destroy needs no barrier: its caller has seen to it that all other
- * calls happened before.
+ * If membarrier was granted at creation and is refused now, close answers -ENOTSUP before it
+ * changes anything. tw_service_destroy needs no barrier: all other calls happened before.
  *
  * Pairing table
  *   CLOSE1  phase.end: CAS acq_rel (a call begins to drop; a completion is given), or add relaxed
@@ -71,8 +66,8 @@ static uint64_t now(void)
 }
 
 /*
- * Waits a moment: for a run that someone waits for, a lower mode, or time to pass. The bell was
- * read before the look. That look costs; the more it costs, the less often it is done.
+ * Waits for a run that someone waits for, a lower mode, or a moment. The bell was read before the
+ * look. The more a look costs, the less often it is done.
  */
 static int wait_a_moment(struct close_call *c, uint32_t bell, uint64_t looking_ns,
 			 uint64_t deadline_ns)
@@ -181,7 +176,7 @@ static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
 
 /*
  * Drops all. False: another call has found nothing left, and ends the threads. A schedule that is
- * late takes its timer back by itself, as if it had never been.
+ * late takes its timer back by itself.
  */
 static bool drop_all(tw_service *service)
 {
@@ -196,8 +191,8 @@ static bool drop_all(tw_service *service)
 
 /*
  * A poll by the thread that closes, in a manual drive. False: another thread drives, and did not
- * stop by the deadline. That is rare, so the lock is tried again and again: ThreadSanitizer (of gcc
- * 12 and clang 14) does not see the timed lock on the monotonic clock.
+ * stop by the deadline. The lock is tried again and again, as ThreadSanitizer (of gcc 12 and clang
+ * 14) does not see the timed lock on the monotonic clock.
  */
 static bool drive_by_hand(struct close_call *c)
 {
@@ -214,9 +209,8 @@ static bool drive_by_hand(struct close_call *c)
 }
 
 /*
- * No callback runs, no release, and nothing else that the end waits for, nor will it. Completions
- * that the executor has not called are called here, and polls bring their work back. True: this
- * call ends the threads.
+ * True: nothing runs that the end waits for, nor will it, and this call ends the threads.
+ * Completions that the executor has not called are called here; polls bring their work back.
  */
 static bool is_at_rest(tw_service *service)
 {
@@ -230,13 +224,13 @@ static bool is_at_rest(tw_service *service)
 }
 
 /*
- * One look. First a whole poll in the mode that is asked for now, or a lower one; a tick thread
+ * One look, after a whole poll in the mode that is asked for now, or a lower one; a tick thread
  * drains by itself.
  *
- * RUN and DRAIN: if nothing is left that the mode waits for, and at the end of a drain's time, the
- * mode is DROP. From then on the driver hands nothing over: a schedule that looked at the gate long
- * ago may still push, and take its timer back only later; if that were handed over after close's
- * last look, its run would begin after the answer.
+ * If nothing is left that RUN or DRAIN waits for, and at the end of a drain's time, the mode is
+ * DROP: the driver hands nothing over. A schedule that looked at the gate long ago may still push,
+ * and take its timer back later. If that were handed over after the last look, its run would begin
+ * after the answer.
  */
 static int close_look(struct close_call *c)
 {

@@ -152,12 +152,10 @@ static size_t whole_pages(size_t bytes)
 }
 
 /*
- * The wheel must be able to turn whatever executors do with their batches, since the tick thread
- * has no path that can fail. Who may hold chunks:
+ * The tick thread has no path that can fail, so chunks must suffice. Who may hold them:
  *   wheel      what its entries fill, and `slack`, twice: for filed entries, and for what a poll
  *              spreads
- *   outboxes   packed, no more than their entries needed in the wheel, and a chunk that is not full
- *              for each outbox
+ *   outboxes   packed, no more than in the wheel, and a chunk that is not full for each outbox
  *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c,
  *       may_submit)
  *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
