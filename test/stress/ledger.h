@@ -5,12 +5,10 @@
 #ifndef TEST_STRESS_LEDGER_H
 #define TEST_STRESS_LEDGER_H
 
-#include "test/stress/record.h"
+#include "test/stress/groups.h"
 
 enum {
 	SHARED_RECORDS = 30000, /* for timers that callbacks schedule */
-	TABLE_SIZE = 2048,
-	GROUPS = 8,
 	STRANGERS = 256
 };
 
@@ -22,15 +20,19 @@ static struct {
 	uint64_t delay_most_ns;
 	struct record *shared_records;
 	atomic_size_t shared_used;
-	_Atomic(struct record *) table[TABLE_SIZE]; /* timers for everybody to meddle with */
-	_Atomic uint64_t groups[GROUPS];            /* their handles; 0 at first */
-	tw_timer strangers[STRANGERS];              /* pending in another service */
+	tw_timer strangers[STRANGERS]; /* pending in another service */
 	atomic_bool stop;
 } shared;
 
 /* ------------------------------------------------------------ scheduling */
 
 static void fire(void *arg);
+static void released(void *arg, enum tw_fate fate);
+
+static tw_group group_of(const struct record *r)
+{
+	return r->life ? r->life->group : (tw_group){0};
+}
 
 static uint64_t random_delay(uint64_t *seed)
 {
@@ -67,8 +69,8 @@ static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute, u
 	    .when_ns = absolute ? atomic_load(&r->floor_ns) : 0,
 	    .flags = absolute ? TW_TASK_AT : 0,
 	    .period = &period,
-	    .release = record_released,
-	    .group = r->group,
+	    .release = released,
+	    .group = group_of(r),
 	};
 	if (random_percent(seed, 50))
 		add_options(&task, r, seed);
@@ -83,12 +85,12 @@ static int schedule_once(struct record *r, uint64_t delay_ns, bool absolute, uin
 	    .arg = r,
 	    .when_ns = absolute ? atomic_load(&r->floor_ns) : delay_ns,
 	    .flags = absolute ? TW_TASK_AT : 0,
-	    .release = record_released,
-	    .group = r->group,
+	    .release = r->has_release ? released : NULL,
+	    .group = group_of(r),
 	};
 	if (r->has_release && random_percent(seed, 50))
 		add_options(&task, r, seed);
-	if (r->has_release)
+	if (r->has_release || r->life)
 		return tw_schedule_task(r->service, &task, &r->timer);
 	if (absolute)
 		return tw_schedule_at(r->service, task.when_ns, fire, r, &r->timer);
@@ -102,8 +104,8 @@ static void schedule(struct record *r, uint64_t *seed)
 		kind = (enum record_kind)(1 + random_below(seed, 3));
 	record_prepare(r, shared.service, kind, kind != ONE_SHOT || random_percent(seed, 40));
 	r->seed = random_next(seed);
-	if (r->has_release && random_percent(seed, 50))
-		r->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
+	if (random_percent(seed, 35))
+		r->life = atomic_load(&groups.now[random_below(seed, GROUPS)]);
 	if (kind != ONE_SHOT)
 		r->runs_wanted = 1 + (uint32_t)random_below(seed, 6);
 	r->period_ns = 1 + random_below(seed, shared.delay_most_ns / 8);
@@ -115,12 +117,12 @@ static void schedule(struct record *r, uint64_t *seed)
 			    : schedule_once(r, delay_ns, absolute, seed);
 	if (answer == 0) {
 		atomic_store(&r->accepted, true);
-		atomic_store(&shared.table[random_below(seed, TABLE_SIZE)], r);
+		atomic_store(&table[random_below(seed, TABLE_SIZE)], r);
 		return;
 	}
 	atomic_fetch_add(&round_now.rejected, 1);
-	if (answer != -EAGAIN && (answer != -ENOENT || !r->group.id) &&
-	    (answer != -ESHUTDOWN || !(r->group.id || atomic_load(&round_now.closing))))
+	if (answer != -EAGAIN && (answer != -ENOENT || !r->life) &&
+	    (answer != -ESHUTDOWN || !(r->life || atomic_load(&round_now.closing))))
 		violation_by(r, "scheduling answers %d", answer);
 	if (r->timer.id != 0)
 		violation_by(r, "a refused schedule left a handle");
@@ -130,7 +132,7 @@ static void schedule(struct record *r, uint64_t *seed)
 
 static struct record *somebody(uint64_t *seed)
 {
-	return atomic_load(&shared.table[random_below(seed, TABLE_SIZE)]);
+	return atomic_load(&table[random_below(seed, TABLE_SIZE)]);
 }
 
 /*
@@ -188,26 +190,6 @@ static void meddle_with_nobody(uint64_t *seed)
 			violation_of("a handle of nobody", timer.id, answers[i]);
 }
 
-/* Cancels a group, and perhaps replaces it. */
-static void meddle_with_group(uint64_t *seed, bool may_wait)
-{
-	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
-	tw_group group = {atomic_load(place)}, fresh = {0};
-	unsigned dice = (unsigned)random_below(seed, 10);
-	int answer = dice < 4 ? tw_group_cancel(shared.service, group)
-		     : dice < 6
-			 ? tw_group_cancel_wait(shared.service, group, may_wait ? TW_FOREVER : 0)
-		     : dice < 8 ? tw_group_close(shared.service, group)
-				: tw_group_destroy(shared.service, group);
-	if (answer != 0 && answer != -ENOENT &&
-	    (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
-		violation_by(NULL, "a group call answers %d", answer);
-	if (dice < 6 && group.id)
-		return;
-	tw_group_create(&fresh, shared.service);
-	tw_group_destroy(shared.service, (tw_group){atomic_exchange(place, fresh.id)});
-}
-
 /* ------------------------------------------------------------ callbacks */
 
 static void schedule_from_callback(uint64_t *seed)
@@ -232,6 +214,7 @@ static void cancel_self(struct record *r, bool wait)
 static void fire(void *arg)
 {
 	struct record *r = arg;
+	touch(r, 1);
 	record_enter(r);
 	uint64_t seed = r->seed + r->runs;
 	unsigned dice = (unsigned)random_below(&seed, 100);
@@ -245,10 +228,23 @@ static void fire(void *arg)
 		struct record *other = somebody(&seed);
 		if (other && other != r)
 			meddle(other, &seed, false);
-	}
+	} else if (dice < 27)
+		meddle_with_group(&seed, false);
 	if (r->kind == RE_ARMING && r->runs < r->runs_wanted && !(dice >= 2 && dice < 5))
 		record_re_arm(r, random_below(&seed, shared.delay_most_ns / 4 + 1));
 	record_leave(r);
+	touch(r, -1);
+}
+
+static void released(void *arg, enum tw_fate fate)
+{
+	struct record *r = arg;
+	uint64_t seed = r->seed;
+	touch(r, 1);
+	if (random_percent(&seed, 2))
+		meddle_with_group(&seed, false);
+	record_released(arg, fate);
+	touch(r, -1);
 }
 
 #endif

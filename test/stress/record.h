@@ -7,7 +7,9 @@
  *     release was called;
  *   - after TW_RUNNING the run that is under way is the last;
  *   - no run starts before `floor_ns`, unless it is close that runs it;
- *   - runs do not overlap, and the release comes once, after the last.
+ *   - runs do not overlap, and the release comes once, after the last;
+ *   - once a cancel of its group has returned, no call answers TW_CANCELLED or moves it, and one
+ *     claimed run at most still follows.
  *
  * floor_ns is the earliest instant of the next run. A reset that has answered 0 has moved it: the
  * timer was armed, so the next run comes after the reset and owes it obedience. While the call is
@@ -34,12 +36,7 @@ struct record {
 	tw_service *service;
 	enum record_kind kind;
 	bool has_release;
-	tw_group
-	    /*
-	     * {0}: none. A member has a release: its end may come with the group's, which nobody
-	     * else tells
-	     */
-	    group;
+	struct life *life; /* of the group that it is a member of, or NULL */
 	uint64_t period_ns;
 	tw_executor *named;   /* the executor that it named, or NULL */
 	uint32_t runs_wanted; /* count of a series, runs of a re-arming one-shot */
@@ -56,11 +53,12 @@ struct record {
 
 	atomic_uint started, inside; /* runs */
 	atomic_uint releases, fate;
-	atomic_uint cancelled;     /* answers TW_CANCELLED */
-	atomic_uint limit;         /* runs that may have started in the end */
-	atomic_bool ended;         /* no run may start any more */
-	atomic_bool running_seen;  /* a cancel answered TW_RUNNING */
-	atomic_bool released_open; /* released before close began */
+	atomic_uint cancelled;        /* answers TW_CANCELLED */
+	atomic_uint limit;            /* runs that may have started in the end */
+	atomic_bool ended;            /* no run may start any more */
+	atomic_bool running_seen;     /* a cancel answered TW_RUNNING */
+	atomic_bool released_open;    /* released before close began */
+	atomic_bool ended_with_group; /* a cancel of its group that met it has returned */
 
 	/* Plain on purpose. */
 	uint32_t runs;
@@ -147,7 +145,7 @@ static void note_cancel(struct record *r, int answer)
 		expect_over(r, "TW_CANCELLED");
 		break;
 	case TW_GONE:
-		if (r->group.id) /* its release may be still to come */
+		if (r->life) /* its release may be still to come */
 			atomic_store(&r->ended, true);
 		else
 			expect_over(r, "TW_GONE");
@@ -162,13 +160,20 @@ static void note_cancel(struct record *r, int answer)
 
 static void record_cancel(struct record *r)
 {
-	note_cancel(r, tw_cancel(r->service, r->timer));
+	bool with_group = atomic_load(&r->ended_with_group);
+	int answer = tw_cancel(r->service, r->timer);
+	if (answer == TW_CANCELLED && with_group)
+		violation_by(r, "TW_CANCELLED after its group's cancel");
+	note_cancel(r, answer);
 }
 
 /* From outside of the timer's own callback. */
 static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 {
+	bool with_group = atomic_load(&r->ended_with_group);
 	int answer = tw_cancel_wait(r->service, r->timer, timeout_ns);
+	if (answer == TW_CANCELLED && with_group)
+		violation_by(r, "TW_CANCELLED after its group's cancel");
 	if (answer == TW_FINISHED) {
 		atomic_store(&r->running_seen, true);
 		expect_over(r, "TW_FINISHED");
@@ -209,8 +214,11 @@ static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
 	uint64_t due_ns = tw_service_now(r->service) + delay_ns,
 		 before_ns = atomic_load(&r->floor_ns);
 	atomic_store(&r->candidate_ns, due_ns);
+	bool with_group = atomic_load(&r->ended_with_group);
 	int answer = absolute ? tw_reset_at(r->service, r->timer, due_ns)
 			      : tw_reset(r->service, r->timer, delay_ns);
+	if (answer == 0 && with_group)
+		violation_by(r, "moved after its group's cancel");
 	if (answer == 0) {
 		move_floor(r, before_ns, due_ns);
 		atomic_fetch_add(&round_now.resets, 1);
@@ -313,6 +321,7 @@ static void record_released(void *arg, enum tw_fate fate)
 struct account {
 	uint64_t scheduled, fired, cancelled, dropped, runs;
 	uint64_t either; /* one-shots without release that ran and were cancelled in their run */
+	uint64_t unrun;  /* members without release, cancelled with their group or dropped */
 };
 
 static void account_untold(struct account *sum, struct record *r)
@@ -320,12 +329,14 @@ static void account_untold(struct account *sum, struct record *r)
 	unsigned ran = atomic_load(&r->started), cancelled = atomic_load(&r->cancelled);
 	if (ran + cancelled > 1)
 		violation_by(r, "a one-shot with two fates");
-	if (ran && atomic_load(&r->running_seen))
+	if (ran && (atomic_load(&r->running_seen) || atomic_load(&r->ended_with_group)))
 		sum->either++;
 	else if (ran)
 		sum->fired++;
 	else if (cancelled)
 		sum->cancelled++;
+	else if (r->life)
+		sum->unrun++;
 	else
 		sum->dropped++;
 }
@@ -337,7 +348,7 @@ static void account_fired(struct record *r)
 		violation_by(r, "fired after %u runs of %u", ran, r->runs_wanted);
 	if (atomic_load(&r->cancelled))
 		violation_by(r, "fired, and cancelled");
-	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->group.id &&
+	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->life &&
 	    ran != r->runs_wanted)
 		violation_by(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
 }
@@ -351,7 +362,7 @@ static void account_told(struct account *sum, struct record *r)
 		account_fired(r);
 		sum->fired++;
 	} else if (fate == TW_FATE_CANCELLED) {
-		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen) && !r->group.id)
+		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen) && !r->life)
 			violation_by(r, "cancelled by nobody");
 		sum->cancelled++;
 	} else {
@@ -362,7 +373,7 @@ static void account_told(struct account *sum, struct record *r)
 		sum->dropped++;
 	}
 	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 &&
-	    !atomic_load(&r->running_seen) && !r->group.id)
+	    !atomic_load(&r->running_seen) && !r->life)
 		violation_by(r, "a one-shot with two fates");
 }
 

@@ -1,6 +1,6 @@
 /*
  * Groups on real time and threads: waited for while members run. Several threads that cancel one
- * group, also beside a close: test/stress/groups.c.
+ * group, also beside a close: test/stress/ledger.c.
  */
 #include <errno.h>
 #include <sched.h>

@@ -85,10 +85,6 @@ static const struct script plain_ones[] = {
     {"a drop drops what is in it",
      {{"submit 0 bare; submit 1 bare; inbox; close drop; stats dropped; inbox",
        "in inbox, dropped=2, empty"}}},
-    {"not used by jobs with callbacks or a priority",
-     {{"submit 0 held", "start 0"},
-      {"submit 1; inbox; submit 2 bare priority=-1; inbox", "empty, empty"},
-      {"end 0", "0 ok, start 1, 1 ok, start 2"}}},
     {"go before lower ones in line",
      {{"submit 0 bare {submit 1 2 bare priority=-1; submit 3..8 bare; inbox}",
        "start 0, in inbox, start 3, start 4, start 5, start 6, start 7, start 8, start 1, start "
@@ -97,22 +93,6 @@ static const struct script plain_ones[] = {
      {{"submit 0 bare {submit 1 2 bare priority=1; submit 3..8 bare; inbox}",
        "start 0, in inbox, start 1, start 2, start 3, start 4, start 5, start 6, start 7, start "
        "8"}}},
-    {"not used with max_pending",
-     {{"given pending=1000; submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "empty"},
-      {"end 0", "0 ok, start 1"}}},
-    {"not used with collected results",
-     {{"given collect; submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "empty"},
-      {"end 0", "0 ok, start 1"}}},
-    {"not used if a pause refuses",
-     {{"given paused_refuses; submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "empty"},
-      {"end 0", "0 ok, start 1"}}},
-    {"not used with a rate",
-     {{"given rate=5 interval=1; submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "empty"},
-      {"end 0", "0 ok, start 1"}}},
 };
 
 Test(limiter_inbox, plain_ones)

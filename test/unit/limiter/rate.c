@@ -78,7 +78,7 @@ Test(limiter_rate, changes)
 	PLAY(&limiter_stage, NULL, changes);
 }
 
-enum { LOADS = 60, MANY = 1500 };
+enum { MANY = 1500 };
 
 static struct load loads[MANY];
 static uint64_t seed;
@@ -96,43 +96,6 @@ static struct tw_limiter_config rated(uint32_t starts, uint64_t interval_ns)
 	config.rate_starts = starts;
 	config.rate_interval_ns = interval_ns;
 	return config;
-}
-
-/* A start counts from when its function is called, not from when it left the line. */
-static void random_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	limited_pass(&home, random_below(&seed, 4) * MS / 2);
-}
-
-static void try_random(void)
-{
-	uint32_t starts = 1 + (uint32_t)random_below(&seed, 5);
-	uint64_t interval_ns = (1 + random_below(&seed, 8)) * MS;
-	struct tw_limiter_config config = rated(starts, interval_ns);
-	config.max_concurrency = 1 + (uint32_t)random_below(&seed, 8);
-	limited_hook(&config, (struct limited_hooks){.started = random_started});
-	open_with(config);
-	for (int i = 0; i < LOADS; i++) {
-		loads[i] = LOAD(i, .takes_ns = random_percent(&seed, 30) ? MS : 0);
-		load_submit(&loads[i]);
-		if (random_percent(&seed, 30))
-			limited_advance(&home, random_below(&seed, 2 * interval_ns / MS) * MS);
-	}
-	limited_advance(&home, 2 * LOADS * interval_ns);
-	for (int i = 0; i < LOADS; i++) { /* in order: so any span is between two of them */
-		expect_eq(loads[i].starts, 1);
-		if (i >= (int)starts)
-			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0],
-				  interval_ns);
-	}
-	close_all();
-}
-
-Test(limiter_rate, no_interval_holds_more_starts_whatever_delays_them, .timeout = 120)
-{
-	begin_random();
-	for (int round = 0; round < 60; round++)
-		try_random();
 }
 
 static void submit_second(void *arg, tw_job job, uint64_t id, uint32_t attempt)
