@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "by_hand.h"
+#include "test/support/by_hand.h"
 #include "test/support/shot.h"
 #include "test/support/threads.h"
 

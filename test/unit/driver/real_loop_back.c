@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "by_hand.h"
+#include "test/support/by_hand.h"
 #include "test/support/interleave.h"
 #include "test/support/queue_executor.h"
 

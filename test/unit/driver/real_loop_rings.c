@@ -2,7 +2,7 @@
  * Which calls ring for a driver that sleeps: those that bring an earlier tick than the one that it
  * has planned. Deadlines are compared as the ends of their ticks. On the real clocks, far ahead.
  */
-#include "by_hand.h"
+#include "test/support/by_hand.h"
 #include "test/support/shot.h"
 
 enum { TURNS = 100000, MOST_RINGS = TURNS / 1000 };

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "by_hand.h"
+#include "test/support/by_hand.h"
 #include "test/support/faults.h"
 #include "test/support/shot.h"
 
@@ -36,6 +36,21 @@ static void *reset_to_earlier(void *arg)
 {
 	struct errand *mine = arg;
 	mine->answer = tw_reset(mine->service, mine->far, MS);
+	return NULL;
+}
+
+static tw_group group;
+static atomic_int completed;
+
+static void complete(void *arg)
+{
+	completed++;
+}
+
+static void *end_group(void *arg)
+{
+	struct errand *mine = arg;
+	mine->answer = tw_group_close_then(mine->service, group, complete, NULL);
 	return NULL;
 }
 
@@ -139,6 +154,29 @@ Test(driver_real_loop_threads, wakes_for_what_another_thread_moves_to_earlier)
 	in_a_thread(reset_to_earlier, &errand);
 	turn_until(errand.service, fd, 1);
 	expect_eq(readable(fd, 0), false);
+}
+
+/* The members end inside the call. The loop learns of the completion from its descriptor alone. */
+Test(driver_real_loop_threads, wakes_for_a_completion)
+{
+	static const int members[] = {0, 1, 3000};
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw_group_create(&group, errand.service), 0);
+		struct tw_task task = {
+		    .size = sizeof task, .fn = nothing, .when_ns = HOUR, .group = group};
+		for (int n = 0; n < members[i]; n++)
+			expect_eq(tw_schedule_task(errand.service, &task, NULL), 0);
+		while (readable(fd, 0))
+			expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
+		in_a_thread(end_group, &errand);
+		while (completed == i) {
+			expect_eq(readable(fd, FOR_EVER), true);
+			expect_ge(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
+		}
+		while (readable(fd, 20))
+			expect_ge(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
+		expect_eq(readable(fd, 100), false); /* the loop may sleep */
+	}
 }
 
 Test(driver_real_loop_threads, wakes_for_much_that_lives)

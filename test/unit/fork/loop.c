@@ -3,44 +3,20 @@
  * default clock.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "test/support/by_hand.h"
 #include "test/support/child.h"
 #include "test/support/inherited.h"
 #include "test/support/rig.h"
+#include "test/support/threads.h"
 
 TestSuite(fork_loop, .timeout = 60);
-
-static tw_service *open_with(enum tw_drive drive, tw_clock *clock)
-{
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = drive, .executor = tw_executor_inline(), .clock = clock};
-	tw_service *service = NULL;
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	return service;
-}
 
 static void count(void *arg)
 {
 	++*(atomic_int *)arg;
-}
-
-static bool readable(int fd, int timeout_ms)
-{
-	struct pollfd watched = {.fd = fd, .events = POLLIN};
-	return poll(&watched, 1, timeout_ms) == 1;
-}
-
-static int open_descriptors(void)
-{
-	int n = 0;
-	for (int fd = 0; fd < 1024; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
 }
 
 /* ------------------------------------------------------------ descriptors */
@@ -55,15 +31,15 @@ static void leave_loop(void *arg)
 {
 	struct open_loop *in = arg;
 	check_calls(in->service, in->timer);
-	int before = open_descriptors();
+	int before = descriptors_open();
 	child_eq(tw_service_destroy(in->service), 0);
-	child_eq(before - open_descriptors(), 3);
+	child_eq(before - descriptors_open(), 3);
 }
 
 /* The parent's descriptor knows of its timer still, and of other threads' pushes. */
 Test(fork_loop, a_child_closes_its_descriptors_and_moves_nothing)
 {
-	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
+	tw_service *service = open_by_hand(NULL);
 	struct open_loop in = {.service = service, .fd = tw_service_fd(service)};
 	atomic_int runs = 0;
 	expect_ge(in.fd, 0);
@@ -80,16 +56,19 @@ Test(fork_loop, a_child_closes_its_descriptors_and_moves_nothing)
 
 static void leave_service(void *arg)
 {
-	int before = open_descriptors();
+	int before = descriptors_open();
 	child_eq(tw_service_destroy(arg), 0);
-	child_eq(before - open_descriptors(), 3);
+	child_eq(before - descriptors_open(), 3);
 	check_own_service();
 }
 
 Test(fork_loop, a_tick_thread_on_boottime_is_not_disturbed)
 {
-	tw_service *service = open_with(TW_DRIVE_THREAD, tw_clock_boottime());
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .executor = tw_executor_inline(), .clock = tw_clock_boottime()};
+	tw_service *service;
 	atomic_int runs = 0;
+	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_in_child(leave_service, service);
 	expect_eq(tw_schedule(service, MS, count, &runs, NULL), 0);
 	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
@@ -143,7 +122,7 @@ Test(fork_loop, the_parents_manual_clock_is_no_default_of_a_child)
 	tw_clock *clock;
 	expect_eq(tw_clock_manual_create(&clock, SECOND), 0);
 	expect_eq(tw_clock_set_default(clock), 0);
-	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
+	tw_service *service = open_by_hand(NULL);
 	expect_eq(tw_service_now(service), SECOND);
 	expect_amid_locks(service, use_default, clock);
 	expect_amid_locks(service, use_unmoved_default, NULL);

@@ -1,101 +1,11 @@
-/*
- * A manual drive beside groups, executors of single timers, and bursts: each call ends, and polls
- * call completions.
- */
-#include <errno.h>
+/* A manual drive beside groups, executors of single timers, and bursts: each call ends. */
 #include <poll.h>
-#include <stdlib.h>
 
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
 TestSuite(group_manual_drive, .init = open_rig, .fini = close_rig, .timeout = 60);
-
-enum { FOR_EVER = -1 };
-
-static bool readable(int fd, int timeout_ms)
-{
-	struct pollfd watched = {.fd = fd, .events = POLLIN};
-	return poll(&watched, 1, timeout_ms) == 1 && watched.revents == POLLIN;
-}
-
-/* By hand, on the real clock. */
-static void open_by_hand(struct rig *hand)
-{
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
-	*hand = (struct rig){.lock = PTHREAD_MUTEX_INITIALIZER, .clock = tw_clock_monotonic()};
-	expect_eq(tw_service_create(&hand->service, &cfg), 0);
-}
-
-struct ending {
-	tw_service *service;
-	tw_group group;
-	atomic_int calls;
-	int answer;
-};
-
-static void complete(void *arg)
-{
-	struct ending *ending = arg;
-	ending->calls++;
-}
-
-static void *end_group(void *arg)
-{
-	struct ending *ending = arg;
-	ending->answer = tw_group_close_then(ending->service, ending->group, complete, ending);
-	return NULL;
-}
-
-static void end_from_another_thread(struct ending *ending)
-{
-	pthread_t thread;
-	expect_eq(pthread_create(&thread, NULL, end_group, ending), 0);
-	pthread_join(thread, NULL);
-	expect_eq(ending->answer, 0);
-}
-
-/* The members end inside the call. The loop learns of the completion from its descriptor alone. */
-static void end_wakes_loop(int members)
-{
-	struct rig hand;
-	open_by_hand(&hand);
-	struct ending ending = {.service = hand.service, .group = group_of(&hand)};
-	struct probe *probes = calloc((size_t)members + 1, sizeof(*probes));
-	for (int i = 0; i < members; i++) {
-		probes[i] = PROBE(&hand, i);
-		expect_eq(schedule_in(&probes[i], ending.group, HOUR, true), 0);
-	}
-	int fd = tw_service_fd(hand.service);
-	expect_ge(fd, 0);
-	while (readable(fd, 0))
-		expect_eq(tw_service_advance(hand.service, TW_NO_LIMIT), 0);
-	end_from_another_thread(&ending);
-	for (int i = 0; i < members; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-	while (!ending.calls) {
-		expect_eq(readable(fd, FOR_EVER), true);
-		expect_ge(tw_service_advance(hand.service, TW_NO_LIMIT), 0);
-	}
-	expect_eq(hand.ran, 0);
-	for (int turns = 0; turns < 100 && readable(fd, 20); turns++)
-		expect_ge(tw_service_advance(hand.service, TW_NO_LIMIT), 0);
-	expect_eq(readable(fd, 100), false); /* the loop may sleep */
-	expect_sound(hand.service);
-	expect_eq(tw_service_destroy(hand.service), 0);
-	free(probes);
-}
-
-Test(group_manual_drive, a_completion_makes_the_descriptor_readable)
-{
-	end_wakes_loop(0);
-	end_wakes_loop(1);
-	end_wakes_loop(3000);
-}
-
-/* ------------------------------------------------------------ bursts */
 
 /*
  * With a period far below the tick, a tick's worth of instants in each tick of a clock's advance.

@@ -7,31 +7,26 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "test/support/by_hand.h"
 #include "test/support/child.h"
 #include "test/support/faults.h"
 #include "manuals.h"
 
 TestSuite(manual_real_fd, .init = open_usual, .fini = end_all, .timeout = 60);
 
-static bool is_readable(int fd)
-{
-	struct pollfd at = {.fd = fd, .events = POLLIN};
-	return poll(&at, 1, 0) == 1 && at.revents == POLLIN;
-}
-
 Test(manual_real_fd, is_readable_while_runs_wait)
 {
 	int fd = tw_manual_fd(manual);
 	expect_ge(fd, 0);
-	expect_eq(is_readable(fd), false);
+	expect_eq(readable(fd, 0), false);
 	for (int round = 0; round < 3; round++) {
 		hand_over(200); /* several hand-overs */
-		expect_eq(is_readable(fd), true);
+		expect_eq(readable(fd, 0), true);
 		expect_eq(tw_manual_pump(manual, 199), 199);
-		expect_eq(is_readable(fd), true);
+		expect_eq(readable(fd, 0), true);
 		hand_over(1);
 		expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 2);
-		expect_eq(is_readable(fd), false);
+		expect_eq(readable(fd, 0), false);
 	}
 }
 
@@ -39,9 +34,9 @@ Test(manual_real_fd, that_is_asked_for_late_knows_what_waits)
 {
 	hand_over(3);
 	int fd = tw_manual_fd(manual);
-	expect_eq(is_readable(fd), true);
+	expect_eq(readable(fd, 0), true);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 3);
-	expect_eq(is_readable(fd), false);
+	expect_eq(readable(fd, 0), false);
 }
 
 Test(manual_real_fd, is_made_once_and_closed_with_the_queue)
@@ -68,7 +63,7 @@ Test(manual_real_fd, is_written_once_however_many_runs_come)
 	expect_eq(writes, 1);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 500);
 	hand_over(1);
-	expect_eq(is_readable(fd), true);
+	expect_eq(readable(fd, 0), true);
 }
 
 static void pump_the_rest(struct probe *probe)
@@ -87,7 +82,7 @@ Test(manual_real_fd, callback_that_pumps_leaves_it_right)
 	rig_advance(&rig, MS);
 	expect_eq(tw_manual_pump(manual, 1), 1);
 	expect_eq(probes[0].answer, 1);
-	expect_eq(is_readable(fd), false);
+	expect_eq(readable(fd, 0), false);
 }
 
 /* -------------------------------------------------------------------- refusals */
@@ -98,7 +93,7 @@ Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again)
 	faults_arm(0, false);
 	expect_eq(tw_manual_fd(manual), -EMFILE);
 	expect_eq(faults_disarm(), true);
-	expect_eq(is_readable(tw_manual_fd(manual)), true);
+	expect_eq(readable(tw_manual_fd(manual), 0), true);
 }
 
 static void check_in_child(void *arg)
@@ -114,9 +109,9 @@ Test(manual_real_fd, is_refused_with_its_queue_in_a_forked_child_and_the_parents
 	int fd = tw_manual_fd(manual);
 	hand_over(1);
 	expect_in_child(check_in_child, &fd);
-	expect_eq(is_readable(fd), true);
+	expect_eq(readable(fd, 0), true);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
-	expect_eq(is_readable(fd), false);
+	expect_eq(readable(fd, 0), false);
 }
 
 /* --------------------------------------------------------------------- threads */
@@ -180,7 +175,7 @@ Test(manual_real_fd, wakes_a_loop_for_each_run_that_other_threads_bring)
 	for (int i = 0; i < SCHEDULERS; i++)
 		pthread_join(schedulers[i], NULL);
 	pthread_join(beside, NULL);
-	expect_eq(is_readable(fd), false);
+	expect_eq(readable(fd, 0), false);
 	expect_eq(runs, SCHEDULERS * RUNS);
 	expect_eq(tw_service_destroy(service), 0);
 }

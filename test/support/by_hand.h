@@ -1,6 +1,6 @@
 /* Services that the test drives by hand on a real clock, and a loop that watches the descriptor. */
-#ifndef TEST_UNIT_DRIVER_BY_HAND_H
-#define TEST_UNIT_DRIVER_BY_HAND_H
+#ifndef TEST_SUPPORT_BY_HAND_H
+#define TEST_SUPPORT_BY_HAND_H
 
 #include <poll.h>
 
