@@ -4,22 +4,6 @@
 
 TestSuite(clock_manual, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(clock_manual, stands_still_until_it_is_moved)
-{
-	tw_clock *clock = NULL;
-	expect_eq(tw_clock_manual_create(&clock, 42), 0);
-	expect_eq(tw_clock_now(clock), 42);
-	expect_eq(tw_clock_now(clock), 42);
-	expect_eq(tw_clock_manual_advance_by(clock, 8), 0);
-	expect_eq(tw_clock_now(clock), 50);
-	expect_eq(tw_clock_manual_advance_by(clock, 0), 0);
-	expect_eq(tw_clock_manual_advance_by(clock, 60 - tw_clock_now(clock)), 0);
-	expect_eq(tw_clock_now(clock), 60);
-	expect_eq(tw_clock_manual_set(clock, 5), 0);
-	expect_eq(tw_clock_now(clock), 5);
-	expect_eq(tw_clock_manual_destroy(clock), 0);
-}
-
 static void set_forward(struct probe *probe)
 {
 	tw_clock_manual_set(probe->rig->clock, RIG_START_NS + 100 * MS);

@@ -1,8 +1,5 @@
 /* The descriptor of a service in the user's own loop, on the real clocks. Bounds are one-sided. */
 #include <errno.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "test/support/by_hand.h"
 #include "test/support/shot.h"
@@ -129,29 +126,6 @@ Test(driver_real_loop, tells_of_close)
 	expect_eq(tw_service_fd(service), -ESHUTDOWN);
 }
 
-struct opening {
-	tw_service *service;
-	int answer;
-};
-
-static void try_to_open(void *arg)
-{
-	struct opening *opening = arg;
-	opening->answer = tw_service_fd(opening->service);
-}
-
-Test(driver_real_loop, is_not_made_by_a_callback)
-{
-	struct opening opening = {.service = service};
-	expect_eq(tw_schedule_at(service, 0, try_to_open, &opening, NULL), 0);
-	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
-	expect_eq(opening.answer, -EBUSY);
-	int fd = tw_service_fd(service);
-	expect_eq(tw_schedule_at(service, 0, try_to_open, &opening, NULL), 0);
-	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
-	expect_eq(opening.answer, fd);
-}
-
 /* -------------------------------------------------- many turns in one tick */
 
 /* Many times over, so that most of it happens within a tick that was turned through already. */
@@ -205,61 +179,4 @@ Test(driver_real_loop, a_driver_that_is_called_often_keeps_short_lanes_from_fill
 		expect_eq(tw_schedule(service, 600 * TW_SECOND, nothing, NULL, NULL), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	}
-}
-
-/* ------------------------------------------------------------ sockets first */
-
-/* A timer that closes a peer, and the peer's socket, are ready in one epoll batch. */
-struct peer {
-	int fds[2], epoll_fd, used_after_close;
-	bool closed;
-};
-
-static void close_peer(void *arg)
-{
-	((struct peer *)arg)->closed = true; /* where a server frees it */
-}
-
-static void read_peer(struct peer *peer)
-{
-	char byte;
-	peer->used_after_close += peer->closed;
-	expect_eq(recv(peer->fds[0], &byte, 1, MSG_DONTWAIT), 1);
-}
-
-static void turn_with_a_peer(bool sockets_first, int used_after_close)
-{
-	struct peer peer = {.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
-	struct epoll_event events[] = {{.events = EPOLLIN, .data.ptr = NULL},
-				       {.events = EPOLLIN, .data.ptr = &peer}};
-	reopen_on(NULL);
-	int fd = tw_service_fd(service);
-	expect_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, peer.fds), 0);
-	expect_eq(epoll_ctl(peer.epoll_fd, EPOLL_CTL_ADD, fd, &events[0]), 0);
-	expect_eq(epoll_ctl(peer.epoll_fd, EPOLL_CTL_ADD, peer.fds[0], &events[1]), 0);
-	expect_eq(tw_schedule(service, 0, close_peer, &peer, NULL), 0);
-	expect_eq(readable(fd, FOR_EVER), true); /* epoll names first what is ready first */
-	uint64_t due_ns = tw_service_now(service) + 3 * MS;
-	while (tw_service_now(service) < due_ns)
-		usleep(1000);
-	expect_eq(send(peer.fds[1], "!", 1, 0), 1);
-	expect_eq(epoll_wait(peer.epoll_fd, events, 2, FOR_EVER), 2);
-	for (int i = 0; i < 2; i++) {
-		if (events[i].data.ptr)
-			read_peer(&peer);
-		else if (!sockets_first)
-			tw_service_advance(service, TW_NO_LIMIT);
-	}
-	tw_service_advance(service, TW_NO_LIMIT);
-	expect_eq(peer.closed, true);
-	expect_eq(peer.used_after_close, used_after_close);
-	close(peer.epoll_fd);
-	close(peer.fds[0]);
-	close(peer.fds[1]);
-}
-
-Test(driver_real_loop, an_advance_after_the_sockets_closes_no_peer_that_comes_later)
-{
-	turn_with_a_peer(true, 0);
-	turn_with_a_peer(false, 1);
 }

@@ -3,7 +3,6 @@
  * with its documented error, nothing is left behind, and all timers keep their fate.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,15 +130,6 @@ Test(faults_service, descriptor_of_a_loop)
 	}
 	cr_assert(nth >= 5, "epoll, timer, event, and two that are watched: %ld", nth);
 	expect_eq(tw_service_destroy(service), 0);
-}
-
-Test(faults_service, create_of_a_manual_clock)
-{
-	tw_clock *clock = NULL;
-	faults_arm(0, false);
-	expect_eq(tw_clock_manual_create(&clock, 0), -ENOMEM);
-	faults_disarm();
-	cr_assert_null(clock);
 }
 
 /*

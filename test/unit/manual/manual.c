@@ -160,14 +160,6 @@ Test(manual_executor, several_threads_may_pump_each_run_comes_once)
 
 /* ------------------------------------------------------------------ teardown */
 
-Test(manual_executor, destroy_is_refused_while_something_waits)
-{
-	hand_over(1);
-	expect_eq(tw_manual_destroy(manual), -EBUSY);
-	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
-	expect_eq(rig.ran, 1);
-}
-
 Test(manual_executor, one_thread_closes_and_pumps_as_the_header_says)
 {
 	struct probe later = PROBE(&rig, 2);

@@ -130,36 +130,3 @@ Test(service_histograms, an_empty_one_has_no_percentiles)
 	expect_eq(tw_histogram_percentile(&empty, 1), 0);
 	expect_eq(tw_histogram_percentile(NULL, 0.5), 0);
 }
-
-/* ------------------------------------------------------------------ windows */
-
-/* The caller's own arithmetic: the bounds are the same everywhere. */
-static void subtract(struct tw_histogram *from, const struct tw_histogram *earlier)
-{
-	from->count -= earlier->count;
-	from->sum_ns -= earlier->sum_ns;
-	for (int i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
-		from->buckets[i] -= earlier->buckets[i];
-}
-
-Test(service_histograms, a_window_has_what_came_between_two_readings)
-{
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < 50; i++)
-		be_late(&probe, 40 * MS);
-	struct tw_service_histograms before = read_of(rig.service);
-	for (int i = 0; i < 10; i++)
-		be_late(&probe, 2 * MS);
-	struct tw_service_histograms now = read_of(rig.service);
-	struct tw_histogram window = now.lateness;
-	subtract(&window, &before.lateness);
-	expect_eq(window.count, 10);
-	expect_eq(window.sum_ns, 20 * MS);
-	expect_ge(tw_histogram_percentile(&window, 0.99), 2 * MS);
-	expect_le(tw_histogram_percentile(&window, 0.99), 2 * MS + 2 * MS / 8);
-	expect_eq(now.lateness.max_ns, 40 * MS);
-	window = now.lateness;
-	subtract(&window, &now.lateness);
-	expect_eq(window.count + window.sum_ns, 0);
-	expect_eq(tw_histogram_percentile(&window, 0.99), 0);
-}

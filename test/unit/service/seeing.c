@@ -1,9 +1,7 @@
 /* Seeing inside: counters, sizes of the stats struct, listings, hints. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "test/support/liveness.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
@@ -38,33 +36,6 @@ static const struct script ledger[] = {
 Test(service_seeing, the_ledger_follows_the_scripts)
 {
 	PLAY(&timer_stage, NULL, ledger);
-}
-
-static void expect_ordered(const struct tw_latency *latency)
-{
-	expect_le(latency->p50_ns, latency->p99_ns);
-	expect_le(latency->p99_ns, latency->p999_ns);
-	expect_le(latency->p50_ns, latency->max_ns + latency->max_ns / 8);
-}
-
-/* The manual clock makes them exact: 99 hand-overs on time, one 40 ms late. */
-Test(service_seeing, lateness_is_measured_at_hand_over)
-{
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < 100; i++)
-		probe_schedule(&probe, (uint64_t)(i + 1) * MS);
-	rig_advance(&rig, 99 * MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 140 * MS), 0);
-	tw_service_advance(rig.service, TW_NO_LIMIT);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.lateness.count, 100);
-	expect_eq(stats.run.count, 100);
-	expect_ordered(&stats.lateness);
-	expect_ordered(&stats.wait);
-	expect_ordered(&stats.run);
-	expect_ge(stats.lateness.max_ns, 40 * MS);
-	expect_le(stats.lateness.max_ns, 45 * MS);
-	expect_lt(stats.lateness.p50_ns, MS);
 }
 
 Test(service_seeing, the_wait_for_an_executor_is_measured)
@@ -108,26 +79,6 @@ Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
 		memmove(at, at + 1, strlen(at)); /* one space between columns */
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		expect_ge(lines_with(text, words[i]), 1);
-}
-
-Test(service_seeing, dump_has_a_line_for_each_pending_timer)
-{
-	static struct probe probes[50];
-	char *dump = dump_of(rig.service), name[32];
-	expect_eq(lines_with(dump, "0x"), 0);
-	free(dump);
-	for (int i = 0; i < 50; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], SECOND);
-	}
-	for (int i = 0; i < 50; i += 2)
-		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
-	dump = dump_of(rig.service);
-	for (int i = 0; i < 50; i++) {
-		snprintf(name, sizeof name, "%p", (void *)&probes[i]);
-		cr_assert(lines_with(dump, name) == (i % 2 ? 1 : 0), "timer %d in: %s", i, dump);
-	}
-	free(dump);
 }
 
 /* ------------------------------------------------------------ foreach */

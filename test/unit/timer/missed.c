@@ -161,18 +161,6 @@ Test(timer_missed, stalls_in_a_run_follow_the_table)
 	expect_table(RUN, in_a_run, ROWS(in_a_run));
 }
 
-/* A run that returns at 3500 is followed by one that begins at 5500. */
-Test(timer_missed, stalls_that_follow_each_other_cost_one_run_when_coalesced)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = return_late_once;
-	return_at_ms = 3500;
-	probe_schedule_every(&probe, period_of(COALESCE));
-	set_clock(1000);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_after(&probe, 1, 5500, &(struct expected){1, 3, 6000, 0});
-}
-
 /* What counts is the clock as its own run begins, not as the tick begins. */
 Test(timer_missed, stalls_of_a_callback_before_it_in_the_same_tick_count)
 {
@@ -192,23 +180,6 @@ Test(timer_missed, stalls_of_a_callback_before_it_in_the_same_tick_count)
 }
 
 /* ------------------------------------------------------------ without a table */
-
-Test(timer_missed, instants_below_the_tick_are_run_or_counted)
-{
-	struct probe burst = PROBE(&rig, 1), coalesce = PROBE(&rig, 2), skip = PROBE(&rig, 3);
-	probe_schedule_every(&burst, policy_of(MS, MS / 10, TW_MISSED_BURST));
-	probe_schedule_every(&coalesce, policy_of(MS, MS / 10, TW_MISSED_COALESCE));
-	probe_schedule_every(&skip, policy_of(MS, MS / 10, TW_MISSED_SKIP));
-	rig_advance(&rig, 100 * MS);
-	/* Instants 1.0, 1.1 .. 100.0 ms; a skipping run counts up to ten later. */
-	expect_eq(burst.runs, 991);
-	expect_eq(burst.overruns, 0);
-	expect_eq(coalesce.runs + coalesce.overruns, 991);
-	expect_lt(coalesce.runs, 300);
-	expect_eq(skip.runs, 100);
-	expect_ge(skip.runs + skip.overruns, 981);
-	expect_le(skip.runs + skip.overruns, 991);
-}
 
 Test(timer_missed, instants_of_ten_years_cost_one_run)
 {
