@@ -66,8 +66,9 @@
  *   tw_*_destroy                 alone    yes (4)   yes (2)   yes (4)   yes (2)   no       frees
  *   tw_*_create                  yes      yes       yes       yes       yes       no       yes (5)
  *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes
- *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_clock_monotonic,
- *     tw_clock_boottime, tw_executor_inline, tw_service_stats_print, tw_histogram_percentile
+ *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_set_allocator,
+ *     tw_clock_monotonic, tw_clock_boottime, tw_executor_inline, tw_service_stats_print,
+ *     tw_histogram_percentile
  *   every other function         yes      yes       yes       yes       yes       no       -EPERM
  *
  *   (1) Called for the timer, task or action whose callback or release this is, it does not wait:

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/assert.h"
 #include "mpsc/base/process.h"
 
@@ -54,7 +55,7 @@ static void record_give_up(struct tw__run_record *record)
 		next = tie->next;
 		if (tie->lane)
 			disown(tie);
-		free(tie);
+		tw__free(tie);
 	}
 	record_clear(record);
 }
@@ -96,7 +97,7 @@ static void threads_unload(void)
 		if (record->in_use)
 			*record->mine = NULL;
 		record_give_up(record);
-		free(record);
+		tw__free(record);
 	}
 	if (free_all)
 		tw_store_relaxed(&tw__run_records, NULL);
@@ -128,7 +129,7 @@ static struct tw__run_record *record_get(void)
 	struct tw__run_record *first = tw_load_relaxed(&tw__run_records), *record = first;
 	while (record && record->in_use)
 		record = record->next;
-	if (record || !(record = aligned_alloc(TW__CACHE_LINE, sizeof *record)))
+	if (record || !(record = tw__alloc_aligned(TW__CACHE_LINE, sizeof *record)))
 		return record;
 	memset(record, 0, sizeof *record);
 	record->next = first;
@@ -178,7 +179,7 @@ void tw__queue_fini(struct tw__queue *queue)
 			lane->tie->lane = NULL;
 		queue->ops->fini(lane);
 		tw__lane_fini(lane);
-		free(lane);
+		tw__free(lane);
 	}
 	tw_store_relaxed(&queue->lanes, NULL);
 	pthread_mutex_unlock(&tw__registry);
@@ -197,16 +198,16 @@ static struct tw__lane *adopt(struct tw__queue *queue)
 static struct tw__lane *queue_make(struct tw__queue *queue)
 {
 	TW_ASSERT_LOCKED(&tw__registry);
-	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, queue->ops->lane_size);
+	struct tw__lane *lane = tw__alloc_aligned(TW__CACHE_LINE, queue->ops->lane_size);
 	if (!lane)
 		return NULL;
 	if (!tw__lane_init(lane, queue->bound, queue->ops->pack, queue->context)) {
-		free(lane);
+		tw__free(lane);
 		return NULL;
 	}
 	if (!queue->ops->init(lane, queue->context)) {
 		tw__lane_fini(lane);
-		free(lane);
+		tw__free(lane);
 		return NULL;
 	}
 	lane->next = tw_load_relaxed(&queue->lanes);
@@ -225,7 +226,7 @@ static void drop_stale_ties(struct tw__run_record *record)
 			continue;
 		}
 		*at = tie->next;
-		free(tie);
+		tw__free(tie);
 	}
 }
 
@@ -234,7 +235,7 @@ static struct tw__tie *new_tie(struct tw__queue *queue)
 	struct tw__run_record *record = tw__my_run_record;
 	if (!record && !(record = tw__run_record_make()))
 		return NULL;
-	struct tw__tie *tie = malloc(sizeof *tie);
+	struct tw__tie *tie = tw__alloc(sizeof *tie);
 	if (!tie)
 		return NULL;
 	pthread_mutex_lock(&tw__registry);
@@ -251,7 +252,7 @@ static struct tw__tie *new_tie(struct tw__queue *queue)
 	pthread_mutex_unlock(&tw__registry);
 	if (lane)
 		return tie;
-	free(tie);
+	tw__free(tie);
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 
 #include "executor/action/end.h"
 #include "executor/action/flush.h"
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/entry.h"
 #include "wheel/timer/schedule.h"
 
@@ -36,8 +37,8 @@ static int config_check(const struct tw_action_scheduler_config *c)
 static void actions_free(struct tw__object *object)
 {
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object, object);
-	free(scheduler->immediates.buckets);
-	free(scheduler);
+	tw__free(scheduler->immediates.buckets);
+	tw__free(scheduler);
 }
 
 static const struct tw__object_kind actions_kind = {.free = actions_free};
@@ -55,14 +56,14 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		return r;
 	if (!config.frames_per_second)
 		config.frames_per_second = 60;
-	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
+	tw_action_scheduler *scheduler = tw__alloc_zeroed(1, sizeof *scheduler);
 	if (!scheduler || !tw__origin_init(&scheduler->origin))
 		r = -ENOMEM;
 	else
 		r = tw__object_init(&scheduler->object, config.service, config.executor,
 				    tw__actions_work, &actions_kind);
 	if (r) {
-		free(scheduler);
+		tw__free(scheduler);
 		return r;
 	}
 	scheduler->config = config;
@@ -129,7 +130,7 @@ int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_s
 static struct tw_action *new_action(tw_action_scheduler *scheduler)
 {
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
-	struct tw_action *action = calloc(1, sizeof *action);
+	struct tw_action *action = tw__alloc_zeroed(1, sizeof *action);
 	if (!action)
 		return NULL;
 	action->scheduler = scheduler;
@@ -360,7 +361,7 @@ static bool make_room(tw_action_scheduler *scheduler)
 		return true;
 	uint64_t twice = all->room ? 2 * all->room : 16;
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): buckets are pointers */
-	struct tw_action **buckets = calloc(twice, sizeof(*buckets)), *action;
+	struct tw_action **buckets = tw__alloc_zeroed(twice, sizeof(*buckets)), *action;
 	if (!buckets)
 		return false;
 	all->buckets = buckets;
@@ -371,7 +372,7 @@ static bool make_room(tw_action_scheduler *scheduler)
 			action->chain = NULL;
 			*tw__immediate_link(scheduler, action->immediate_id) = action;
 		}
-	free(former.buckets);
+	tw__free(former.buckets);
 	return true;
 }
 

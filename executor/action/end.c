@@ -8,6 +8,7 @@
  */
 
 #include "executor/action/end.h"
+#include "mpsc/base/reserve.h"
 
 void tw__action_put(struct tw_action *action)
 {
@@ -15,7 +16,7 @@ void tw__action_put(struct tw_action *action)
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	if (--action->references)
 		return;
-	free(action);
+	tw__free(action);
 	object->users--; /* not the last one: a call, a run or a timer of the action */
 	tw__object_ring(object);
 }
@@ -181,7 +182,7 @@ int tw_action_destroy(tw_action *action)
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (tw__origin_inherited(&scheduler->origin)) {
 		scheduler->owned--;
-		free(action);
+		tw__free(action);
 		return TW_GONE;
 	}
 	tw__actions_lock(scheduler);

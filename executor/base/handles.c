@@ -42,7 +42,7 @@ static int grow_table(struct tw__nodes *nodes)
 	tw__tiny_lock(&nodes->lock);
 	uint32_t room = nodes->room ? 2 * nodes->room : 8;
 	tw__tiny_unlock(&nodes->lock);
-	struct tw__slab **larger = malloc(room * sizeof(*larger)), **old = larger;
+	struct tw__slab **larger = tw__alloc(room * sizeof(*larger)), **old = larger;
 	if (!larger)
 		return -ENOMEM;
 	tw__tiny_lock(&nodes->lock);
@@ -54,7 +54,7 @@ static int grow_table(struct tw__nodes *nodes)
 		nodes->room = room;
 	}
 	tw__tiny_unlock(&nodes->lock);
-	free(old);
+	tw__free(old);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static void unmap(const struct tw__nodes *nodes, struct purged *purged)
 static int add_slab(struct tw__nodes *nodes)
 {
 	struct purged *memory = tw__map(TW__NODE_SLAB * nodes->node_size);
-	struct tw__slab *spare = aligned_alloc(_Alignof(struct tw__slab), sizeof *spare);
+	struct tw__slab *spare = tw__alloc_aligned(_Alignof(struct tw__slab), sizeof *spare);
 	int r = memory && spare ? 0 : -ENOMEM;
 	tw__tiny_lock(&nodes->lock);
 	while (!r && !nodes->purged.first && nodes->count == nodes->room) {
@@ -119,7 +119,7 @@ static int add_slab(struct tw__nodes *nodes)
 		nodes->idle++;
 	}
 	tw__tiny_unlock(&nodes->lock);
-	free(spare);
+	tw__free(spare);
 	if (r && memory) {
 		memory->next = NULL;
 		unmap(nodes, memory);
@@ -266,7 +266,7 @@ void tw__nodes_fini(struct tw__nodes *nodes)
 		struct tw__slab *slab = nodes->slabs[i];
 		if (slab->memory)
 			munmap(slab->memory, TW__NODE_SLAB * nodes->node_size);
-		free(slab);
+		tw__free(slab);
 	}
-	free(nodes->slabs);
+	tw__free(nodes->slabs);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/random.h"
 #include "mpsc/base/text.h"
 
@@ -149,7 +150,7 @@ static void living_free(struct tw__kept *kept)
 		listed->kind->free(object_of(listed));
 	}
 	tw__nodes_fini(&living->items);
-	free(living);
+	tw__free(living);
 }
 
 int tw__living_need(tw_service *service)
@@ -157,7 +158,7 @@ int tw__living_need(tw_service *service)
 	struct tw__kept *none = NULL;
 	if (tw__living_of(service))
 		return 0;
-	struct tw__living *made = aligned_alloc(_Alignof(struct tw__living), sizeof *made);
+	struct tw__living *made = tw__alloc_aligned(_Alignof(struct tw__living), sizeof *made);
 	if (!made)
 		return -ENOMEM;
 	memset(made, 0, sizeof *made);

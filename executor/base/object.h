@@ -46,6 +46,7 @@
 
 #include "executor/base/living.h"
 #include "executor/pool/layer.h"
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/futex.h"
 
 enum { TW__ACTIVE = 1, TW__CLOSED = 2, TW__WORD_BITS = 3 };

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "executor/limiter/lock.h"
+#include "mpsc/base/reserve.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
 #include "wheel/timer/schedule.h"
@@ -51,11 +52,11 @@ static void free_limiter(struct tw__object *object)
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
 	tw__line_move(&l->idles.due, &l->idles.waiting);
 	while (l->idles.waiting.first) /* in a forked child */
-		free(tw__listener_of(tw__line_pop(&l->idles.waiting)));
-	free(l->results);
-	free(l->rate.starts_ns);
+		tw__free(tw__listener_of(tw__line_pop(&l->idles.waiting)));
+	tw__free(l->results);
+	tw__free(l->rate.starts_ns);
 	tw__nodes_fini(&l->nodes);
-	free(l);
+	tw__free(l);
 }
 
 static bool limiter_look(struct tw__object *object, struct tw__figures *out)
@@ -107,13 +108,13 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		r = config_check(&config);
 	if (r)
 		return r;
-	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
+	struct tw_limiter *l = tw__alloc_aligned(_Alignof(struct tw_limiter), sizeof *l);
 	if (!l)
 		return -ENOMEM;
 	memset(l, 0, sizeof *l);
 	r = tw__object_init(&l->object, service, config.executor, tw__limiter_tell, &limiter_kind);
 	if (r) {
-		free(l);
+		tw__free(l);
 		return r;
 	}
 	set_up(l, service, &config);
@@ -188,7 +189,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 
 static struct tw__listener *listener_make(tw_idle_fn *fn, void *arg)
 {
-	struct tw__listener *listener = malloc(sizeof *listener);
+	struct tw__listener *listener = tw__alloc(sizeof *listener);
 	if (listener)
 		*listener =
 		    (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};

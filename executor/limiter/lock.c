@@ -36,6 +36,7 @@
 #include <limits.h>
 
 #include "executor/limiter/lock.h"
+#include "mpsc/base/reserve.h"
 #include "wheel/timer/schedule.h"
 
 /* --------------------------------------------------------------------- line */
@@ -183,12 +184,12 @@ int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	struct tw__rate *rate = &l->rate;
 	(void)tw__rate_tokens(l); /* those that are back, by the old interval */
 	if (starts > rate->room) {
-		uint64_t *starts_ns = malloc(starts * sizeof *starts_ns);
+		uint64_t *starts_ns = tw__alloc(starts * sizeof *starts_ns);
 		if (!starts_ns)
 			return -ENOMEM;
 		for (uint32_t i = 0; i < rate->used; i++)
 			starts_ns[i] = *start_at(rate, i);
-		free(rate->starts_ns);
+		tw__free(rate->starts_ns);
 		rate->starts_ns = starts_ns;
 		rate->room = starts;
 		rate->first = 0;

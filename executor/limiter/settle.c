@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "executor/limiter/settle.h"
+#include "mpsc/base/reserve.h"
 #include "executor/limiter/lock.h"
 #include "wheel/timer/schedule.h"
 
@@ -24,7 +25,7 @@ void tw__result_of(const struct tw__job *job, struct tw_job_result *out)
 void tw__results_put(struct tw__results *results)
 {
 	if (results && --results->refs == 0)
-		free(results);
+		tw__free(results);
 }
 
 /*
@@ -39,7 +40,7 @@ int tw__results_reserve(struct tw_limiter *l)
 	if (old && !old->delivered && needed <= old->room)
 		return 0;
 	size_t room = needed < 16 ? 16 : 2 * needed;
-	struct tw__results *results = malloc(sizeof *results + room * sizeof *results->items);
+	struct tw__results *results = tw__alloc(sizeof *results + room * sizeof *results->items);
 	if (!results)
 		return -ENOMEM;
 	*results = (struct tw__results){.refs = 1, .room = room, .n = n};
@@ -97,7 +98,7 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 	if (!(job->flags & TW__JOB_FINISHED) || job->options->due.is_out)
 		return;
 	if (tw__job_is_own(job))
-		free(job->options);
+		tw__free(job->options);
 	job->options = &tw__plain_options;
 	if (job->flags & TW__JOB_KEEP || job->waiters)
 		return;

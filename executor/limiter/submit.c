@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "executor/limiter/lock.h"
+#include "mpsc/base/reserve.h"
 #include "executor/limiter/settle.h"
 
 /* -------------------------------------------------------------------- input */
@@ -52,7 +53,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job
 					    const struct tw_limiter_task *task, uint64_t now_ns)
 {
 	const struct tw_retry *retry = &task->retry;
-	struct tw__job_options *o = malloc(sizeof *o);
+	struct tw__job_options *o = tw__alloc(sizeof *o);
 	if (o)
 		*o = (struct tw__job_options){
 		    .job = job,

@@ -3,6 +3,7 @@
  * lock free. Calls settle.c for what follows when it has returned.
  */
 #include "executor/limiter/tell.h"
+#include "mpsc/base/reserve.h"
 #include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 
@@ -154,7 +155,7 @@ static void call_listener(struct tw_limiter *l, struct tw__listener *listener,
 	tw__inside_begin(&inside, &l->object, NULL, TW__NAMED_BY(listener->fn), listener->arg, NULL,
 			 listener->context);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
-	free(listener);
+	tw__free(listener);
 	come_back(l, &inside, tells);
 	tw__results_put(results);
 }

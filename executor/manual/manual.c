@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/process.h"
 #include "tickwheel/manual.h"
 #include "mpsc/base/entry.h"
@@ -163,11 +164,11 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	if (bad)
 		return tw__bad_member(-EINVAL, __func__, "tw_manual_config", bad);
 	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;
-	struct tw_manual *manual = malloc(sizeof *manual);
-	struct hand_over *ring = malloc(room * sizeof *ring);
+	struct tw_manual *manual = tw__alloc(sizeof *manual);
+	struct hand_over *ring = tw__alloc(room * sizeof *ring);
 	if (!manual || !ring || !tw__origin_init(&manual->origin)) {
-		free(manual);
-		free(ring);
+		tw__free(manual);
+		tw__free(ring);
 		return -ENOMEM;
 	}
 	*manual = (struct tw_manual){.executor = {&ops},
@@ -193,7 +194,7 @@ int tw_manual_destroy(tw_manual *manual)
 	if (manual->fd >= 0)
 		close(manual->fd);
 	pthread_mutex_destroy(&manual->lock);
-	free(manual->ring);
-	free(manual);
+	tw__free(manual->ring);
+	tw__free(manual);
 	return 0;
 }

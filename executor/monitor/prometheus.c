@@ -11,6 +11,7 @@
 
 #include "tickwheel/pool.h"
 #include "tickwheel/prometheus.h"
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/process.h"
 #include "tickwheel/version.h"
 #include "mpsc/base/histogram.h"
@@ -118,10 +119,13 @@ static void keep(struct page *page, const struct layer *layer)
 		add_up(page);
 		size_t room = 2 * page->count + 64; /* for as many again as there are */
 		if (room > page->room) {
-			struct layer *layers = realloc(page->layers, room * sizeof *layers);
+			struct layer *layers = tw__alloc(room * sizeof *layers);
 			page->no_memory |= !layers;
 			if (!layers)
 				return;
+			if (page->count > 0)
+				memcpy(layers, page->layers, page->count * sizeof *layers);
+			tw__free(page->layers);
 			page->layers = layers;
 			page->room = room;
 		}
@@ -355,14 +359,14 @@ int tw_service_stats_prometheus(tw_service *service, FILE *out)
 	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
 	if (r)
 		return r;
-	struct page *page = calloc(1, sizeof *page);
+	struct page *page = tw__alloc_zeroed(1, sizeof *page);
 	if (!page)
 		return -ENOMEM;
 	page->out = out;
 	r = read_figures(service, page);
 	if (!r)
 		write_page(page);
-	free(page->layers);
-	free(page);
+	tw__free(page->layers);
+	tw__free(page);
 	return r ? r : ferror(out) ? -EIO : 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "executor/pool/parts.h"
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
@@ -192,20 +193,20 @@ static void pool_free(tw_pool *pool)
 {
 	if (tw__is_worker_of(pool)) /* of the parent: this is a forked child */
 		tw__this_worker = NULL;
-	free(pool->workers);
-	free(pool->ring.memory);
-	free(pool);
+	tw__free(pool->workers);
+	tw__free(pool->ring.memory);
+	tw__free(pool);
 	tw__unload_drop();
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)
 {
-	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
+	tw_pool *pool = tw__alloc_aligned(alignof(tw_pool), sizeof *pool);
 	if (!pool)
 		return -ENOMEM;
 	memset(pool, 0, sizeof *pool);
 	if (!tw__origin_init(&pool->origin)) {
-		free(pool);
+		tw__free(pool);
 		return -ENOMEM;
 	}
 	tw__unload_hold();
@@ -213,8 +214,8 @@ int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_confi
 	pool->owned = queue == 0;
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
-	pool->workers = aligned_alloc(alignof(struct tw__worker),
-				      pool->limits.capacity * sizeof *pool->workers);
+	pool->workers = tw__alloc_aligned(alignof(struct tw__worker),
+					  pool->limits.capacity * sizeof *pool->workers);
 	bool has_ring = tw__ring_init(&pool->ring, queue);
 	int r = pool->workers && has_ring ? pool_start(pool, config) : -ENOMEM;
 	if (r) {
@@ -382,7 +383,7 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 		r = tw__pool_check(pool);
 	if (r)
 		return r;
-	struct tw_histogram *sums = calloc(2, sizeof *sums);
+	struct tw_histogram *sums = tw__alloc_zeroed(2, sizeof *sums);
 	if (!sums)
 		return -ENOMEM;
 	struct tw_pool_stats stats = {0};
@@ -397,7 +398,7 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	stats.services = pool->services;
 	tw__tiny_unlock(&pool->lock);
 	sum_workers(pool, &stats, sums);
-	free(sums);
+	tw__free(sums);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

@@ -33,6 +33,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/atomics.h"
 #include "tickwheel/service.h"
 
@@ -81,7 +82,8 @@ static inline bool tw__ring_init(struct tw__ring *ring, uint64_t tasks)
 	uint64_t size = 2 * tasks > TW__RING_CELLS_MIN ? 2 * tasks : TW__RING_CELLS_MIN;
 	ring->mask = size - 1;
 	ring->task_mask = tasks - 1;
-	ring->memory = calloc(size + size / TW__RING_TIMED_ONE_IN + 2, sizeof *ring->cells);
+	ring->memory =
+	    tw__alloc_zeroed(size + size / TW__RING_TIMED_ONE_IN + 2, sizeof *ring->cells);
 	if (!ring->memory)
 		return false;
 	uintptr_t at = (uintptr_t)ring->memory;

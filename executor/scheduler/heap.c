@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/assert.h"
 #include "mpsc/base/atomics.h"
 
@@ -21,13 +22,13 @@ int tw__task_heap_reserve(struct tw__task_heap *heap, uint32_t capacity)
 	if (capacity < twice)
 		capacity = twice; /* so that n pushes copy fewer than 2 n nodes */
 	size_t bytes = ((size_t)capacity + 1) * sizeof *heap->nodes;
-	struct tw__task_heap_node *memory = aligned_alloc(
+	struct tw__task_heap_node *memory = tw__alloc_aligned(
 	    TW__CACHE_LINE, (bytes + TW__CACHE_LINE - 1) / TW__CACHE_LINE * TW__CACHE_LINE);
 	if (!memory)
 		return -ENOMEM;
 	if (heap->count)
 		memcpy(memory + 1, heap->nodes, heap->count * sizeof *heap->nodes);
-	free(heap->memory);
+	tw__free(heap->memory);
 	heap->memory = memory;
 	heap->nodes = memory + 1;
 	heap->capacity = capacity;
@@ -87,6 +88,6 @@ void tw__task_heap_remove(struct tw__task_heap *heap, const struct tw__task_heap
 
 void tw__task_heap_free(struct tw__task_heap *heap)
 {
-	free(heap->memory);
+	tw__free(heap->memory);
 	*heap = (struct tw__task_heap){0};
 }

@@ -1,6 +1,7 @@
 /* From a task's submit to its turn, or to its end without one. Calls run.c and executor/base. */
 
 #include "executor/scheduler/run.h"
+#include "mpsc/base/reserve.h"
 
 #define MOST_NS (INT64_C(1) << 62)
 
@@ -52,7 +53,7 @@ static void free_scheduler(struct tw__object *object)
 	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
 	tw__nodes_fini(&scheduler->nodes);
 	tw__task_heap_free(&scheduler->tasks);
-	free(scheduler);
+	tw__free(scheduler);
 }
 
 static bool scheduler_look(struct tw__object *object, struct tw__figures *out)
@@ -76,13 +77,13 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	int r = read_config(&config, cfg);
 	if (r)
 		return r;
-	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
+	tw_scheduler *scheduler = tw__alloc_zeroed(1, sizeof *scheduler);
 	if (!scheduler)
 		return -ENOMEM;
 	r = tw__object_init(&scheduler->object, service, config.executor, tw__scheduler_host_called,
 			    &scheduler_kind);
 	if (r) {
-		free(scheduler);
+		tw__free(scheduler);
 		return r;
 	}
 	scheduler->config = config;

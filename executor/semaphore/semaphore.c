@@ -367,7 +367,7 @@ static void semaphore_free(struct tw__object *object)
 {
 	tw_semaphore *s = TW__OWNER(tw_semaphore, object, object);
 	tw__nodes_fini(&s->nodes);
-	free(s);
+	tw__free(s);
 }
 
 static bool semaphore_look(struct tw__object *object, struct tw__figures *out)
@@ -387,13 +387,13 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 		return tw__invalid("%s is NULL", out ? "service" : "out");
 	if (capacity < 0 || !tw__executor_is_sound(executor))
 		return tw__bad(-EINVAL, __func__, capacity < 0 ? "capacity" : "executor");
-	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
+	tw_semaphore *s = tw__alloc_aligned(_Alignof(tw_semaphore), sizeof *s);
 	if (!s)
 		return -ENOMEM;
 	memset(s, 0, sizeof *s);
 	int r = tw__object_init(&s->object, service, executor, start_again, &semaphore_kind);
 	if (r) {
-		free(s);
+		tw__free(s);
 		return r;
 	}
 	tw__work_leave_executor(&s->object.work); /* the driver runs it */

@@ -1,5 +1,6 @@
 /* A simulation's creation, end and public calls. step.c says what happens when. */
 #include "executor/sim/internal.h"
+#include "mpsc/base/reserve.h"
 
 /* ---------------------------------------------------------------------- trace */
 
@@ -174,12 +175,12 @@ static void sim_free(tw_sim *sim)
 	for (unsigned i = 0; i < TW__SIM_QUEUES; i++) /* in a forked child something may be left */
 		for (struct tw__sim_item *item; (item = sim->queues[i].first);) {
 			sim->queues[i].first = item->next;
-			free(item);
+			tw__free(item);
 		}
 	pthread_mutex_destroy(&sim->lock);
-	free(sim->workers);
+	tw__free(sim->workers);
 	tw_clock_manual_destroy(sim->clock);
-	free(sim);
+	tw__free(sim);
 }
 
 /* Closes what is open: drops timers first, then the tasks that no worker has begun. */
@@ -241,7 +242,7 @@ static int make_service(tw_sim *sim)
 
 static int sim_make(tw_sim *sim)
 {
-	sim->workers = calloc(sim->config.workers, sizeof *sim->workers);
+	sim->workers = tw__alloc_zeroed(sim->config.workers, sizeof *sim->workers);
 	if (!sim->workers)
 		return -ENOMEM;
 	int r = tw_clock_manual_create(&sim->clock, sim->config.start_ns);
@@ -259,9 +260,9 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 		r = sim_complete(&config);
 	if (r)
 		return r;
-	tw_sim *sim = calloc(1, sizeof *sim);
+	tw_sim *sim = tw__alloc_zeroed(1, sizeof *sim);
 	if (!sim || !tw__origin_init(&sim->origin)) {
-		free(sim);
+		tw__free(sim);
 		return -ENOMEM;
 	}
 	sim->executor.ops = &ops;

@@ -9,6 +9,7 @@
  */
 #include "executor/sim/internal.h"
 
+#include "mpsc/base/reserve.h"
 #include "wheel/run/run.h"
 
 /* ----------------------------------------------------------------------- queues */
@@ -22,7 +23,7 @@ int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 {
 	TW_ASSERT_LOCKED(&sim->lock);
 	struct tw__sim_queue *queue = &sim->queues[queue_of(item)];
-	struct tw__sim_item *queued = malloc(sizeof *queued);
+	struct tw__sim_item *queued = tw__alloc(sizeof *queued);
 	if (!queued)
 		return -ENOMEM;
 	*queued = *item;
@@ -41,7 +42,7 @@ static void take_ticket(struct tw__sim_queue *queue, struct tw__sim_item *out)
 	if (++first->taken < first->tickets)
 		return;
 	queue->first = first->next;
-	free(first);
+	tw__free(first);
 }
 
 void tw__sim_drop(tw_sim *sim, unsigned queue)

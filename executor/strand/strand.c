@@ -8,7 +8,7 @@
 
 static void strand_free(struct tw__object *object)
 {
-	free(tw__strand_of(object));
+	tw__free(tw__strand_of(object));
 }
 
 static bool strand_look(struct tw__object *object, struct tw__figures *out)
@@ -29,14 +29,14 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 		return tw__invalid("%s is NULL", out ? "service" : "out");
 	if (!tw__executor_is_sound(executor))
 		return tw__bad(-EINVAL, __func__, "executor");
-	tw_strand *strand = aligned_alloc(TW__CACHE_LINE, sizeof *strand);
+	tw_strand *strand = tw__alloc_aligned(TW__CACHE_LINE, sizeof *strand);
 	if (!strand)
 		return -ENOMEM;
 	memset(strand, 0, sizeof *strand);
 	int r =
 	    tw__object_init(&strand->object, service, executor, tw__strand_run_work, &strand_kind);
 	if (r) {
-		free(strand);
+		tw__free(strand);
 		return r;
 	}
 	strand->executor.ops = &tw__object_ops;

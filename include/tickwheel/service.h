@@ -19,6 +19,30 @@
 extern "C" {
 #endif
 
+/* ------------------------------------------------------------------- memory */
+
+/* The program's own malloc, calloc and free, which any thread may call. Each gets `user`. */
+struct tw_allocator {
+	size_t size;
+	void *(*malloc)(void *user, size_t bytes);
+	void *(*calloc)(void *user, size_t n, size_t bytes);
+	void (*free)(void *user, void *memory); /* never NULL */
+	void *user;
+};
+
+/*
+ * Sets the allocator of all objects of this process, in both libraries. NULL is allowed: the C
+ * library's, which is the default. The arrays of timers are mapped, and are not of the allocator:
+ * tickwheel_memory(7) lists what is.
+ *
+ * Threads: any, before the first object of the library is created.
+ * Returns:
+ *   0         set
+ *   -EINVAL   malloc, calloc or free is NULL
+ *   -EBUSY    the library has allocated memory in this process: set it earlier
+ */
+TW_API int tw_set_allocator(const struct tw_allocator *allocator);
+
 /* ------------------------------------------------------------------- create */
 
 /* Which thread drives a service. */

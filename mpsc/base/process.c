@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpsc/base/entry.h"
 #include "mpsc/base/misuse.h"
 #include "tickwheel/service.h"
 
@@ -35,6 +36,36 @@ uint32_t tw__fork_generation(bool watch)
 	if (tw_unlikely(watch && !watching))
 		return UINT32_MAX;
 	return tw_load_relaxed(&generation); /* changes only while the process has one thread */
+}
+
+/* ---------------------------------------------------------------- allocator */
+
+static struct tw_allocator allocator; /* all NULL: malloc's */
+static _Atomic bool allocator_used;
+
+/* Its line is read often, and written once. The program sets it before it creates anything. */
+const struct tw_allocator *tw__allocator(void)
+{
+	if (tw_unlikely(!tw_load_relaxed(&allocator_used)))
+		tw_store_relaxed(&allocator_used, true);
+	return allocator.malloc ? &allocator : NULL;
+}
+
+int tw_set_allocator(const struct tw_allocator *own)
+{
+	struct tw_allocator known = {0};
+	int r = own ? TW__STRUCT_READ(tw_allocator, &known, user, own) : 0;
+	if (r)
+		return r;
+	const char *bad = NULL;
+	tw__need(&bad, !own || known.malloc, "malloc");
+	tw__need(&bad, !own || known.calloc, "calloc");
+	tw__need(&bad, !own || known.free, "free");
+	r = tw__bad_member(-EINVAL, __func__, "tw_allocator", bad);
+	if (r || tw_load_relaxed(&allocator_used))
+		return r ? r : -EBUSY;
+	allocator = known;
+	return 0;
 }
 
 /* --------------------------------------------------- threads and processors */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "mpsc/base/atomics.h"
+#include "tickwheel/service.h"
 
 /* The one process-wide lock: threads' records and their ties to queues (mpsc/queue.h). */
 extern pthread_mutex_t tw__registry;
@@ -29,6 +30,11 @@ extern pthread_mutex_t tw__registry;
  * `watch`. UINT32_MAX: they cannot be watched, out of memory.
  */
 TW_PRIVATE uint32_t tw__fork_generation(bool watch);
+
+/*
+ * The program's allocator, or NULL. From the first call on it is the same (tw_set_allocator).
+ */
+TW_PRIVATE const struct tw_allocator *tw__allocator(void);
 
 /* ------------------------------------------------------------ cancellation */
 

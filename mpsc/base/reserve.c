@@ -1,10 +1,13 @@
 #include "mpsc/base/reserve.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "mpsc/base/assert.h"
+#include "mpsc/base/process.h"
 #include "mpsc/base/random.h"
 
 /*
@@ -21,6 +24,53 @@ enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
  * at a huge page, which is not to be divided.
  */
 enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
+
+/* ----------------------------------------------------------------------- blocks */
+
+/* A program's allocator knows no alignment: a block has the address that it gave before it. */
+static void *own_block(const struct tw_allocator *own, size_t alignment, size_t n, size_t bytes,
+		       bool zeroed)
+{
+	size_t head = alignment + sizeof(void *);
+	if (n > (SIZE_MAX - head) / bytes)
+		return NULL;
+	char *given = zeroed ? own->calloc(own->user, 1, n * bytes + head)
+			     : own->malloc(own->user, n * bytes + head);
+	if (!given)
+		return NULL;
+	void **block = (void *)(((uintptr_t)given + head) & ~(alignment - 1));
+	block[-1] = given;
+	return block;
+}
+
+void *tw__alloc(size_t bytes)
+{
+	const struct tw_allocator *own = tw__allocator();
+	return own ? own_block(own, alignof(max_align_t), 1, bytes, false) : malloc(bytes);
+}
+
+void *tw__alloc_zeroed(size_t n, size_t bytes)
+{
+	const struct tw_allocator *own = tw__allocator();
+	return own ? own_block(own, alignof(max_align_t), n, bytes, true) : calloc(n, bytes);
+}
+
+void *tw__alloc_aligned(size_t alignment, size_t bytes)
+{
+	const struct tw_allocator *own = tw__allocator();
+	return own ? own_block(own, alignment, 1, bytes, false) : aligned_alloc(alignment, bytes);
+}
+
+void tw__free(void *block)
+{
+	const struct tw_allocator *own = tw__allocator();
+	if (!own)
+		free(block);
+	else if (block)
+		own->free(own->user, ((void **)block)[-1]);
+}
+
+/* ----------------------------------------------------------------------- mappings */
 
 void *tw__map(size_t bytes)
 {

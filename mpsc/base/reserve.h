@@ -1,5 +1,5 @@
 /*
- * Address space for arrays that grow with use.
+ * Memory: small blocks, and address space for arrays that grow with use.
  *
  * A **region** is a range of addresses for its owner, in which nothing is mapped at first. The
  * owner's arrays are **ranges** of it, which are mapped in steps as they grow. So an array never
@@ -23,6 +23,15 @@
 #include <stddef.h>
 
 #include "mpsc/base/atomics.h"
+
+/*
+ * Blocks of the process's allocator (tw_set_allocator), malloc's by default. Nothing else in the
+ * library calls malloc and free.
+ */
+void *tw__alloc(size_t bytes);
+void *tw__alloc_zeroed(size_t n, size_t bytes);
+void *tw__alloc_aligned(size_t alignment, size_t bytes);
+void tw__free(void *block);
 
 /* Maps zeroed memory whose pages come when they are first touched. NULL: the system refuses. */
 void *tw__map(size_t bytes);

@@ -203,6 +203,8 @@ void clocks(void)
 	CALL(tw_clock_manual_advance_by(clock, UINT64_MAX));
 	CALL(tw_clock_manual_advance_by(tw_clock_monotonic(), 0));
 	CALL(tw_clock_set_default((tw_clock *)&(uint64_t[8]){0}));
+	CALL(tw_set_allocator(STRUCT(tw_allocator)));
+	CALL(tw_set_allocator(NULL));
 	in_child(clock_in_child);
 	without_memory(clock_creates);
 	MUST(tw_service_create(&service,

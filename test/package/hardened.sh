@@ -55,6 +55,11 @@ for needs in needs needs_static; do
 		fail "it calls what it should not: $(tr '\n' ' ' <"$work/odd")"
 done
 
+# All blocks are of the program's allocator (tw_set_allocator).
+nm -A "$static" 2>/dev/null | awk '$2 == "U" && $1 !~ /reserve(\.c)?\.o:$/ &&
+	$3 ~ /^(malloc|calloc|realloc|aligned_alloc|posix_memalign|free|strn?dup|v?asprintf)$/' >"$work/odd"
+[ ! -s "$work/odd" ] || fail "it allocates past tw__alloc: $(tr '\n' ' ' <"$work/odd")"
+
 # Tables of functions lie in read-only memory: an `ops` that is data is a way in.
 nm "$shared" | awk '$2 ~ /^[dDbB]$/ && $3 ~ /ops$/ { print $3 }' >"$work/odd"
 while read -r name; do

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "wheel/run/run.h"
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/process.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/group.h"
@@ -268,7 +269,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 bool tw__local_ready_to_run(struct tw__local *local)
 {
 	if (tw_unlikely(!tw_load_relaxed(&local->latencies))) {
-		struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
+		struct tw__histogram *latencies =
+		    tw__alloc_zeroed(TW__LATENCIES, sizeof *latencies);
 		if (!latencies)
 			return false;
 		tw_store_release(&local->latencies, latencies); /* pairs with tw_service_stats */

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
@@ -91,9 +92,9 @@ int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
 		return tw__invalid("out is NULL");
 	if (start_ns > INT64_MAX)
 		return tw__bad(-EINVAL, __func__, "start_ns");
-	struct manual *manual = calloc(1, sizeof *manual);
+	struct manual *manual = tw__alloc_zeroed(1, sizeof *manual);
 	if (!manual || !tw__origin_init(&manual->origin)) {
-		free(manual);
+		tw__free(manual);
 		return -ENOMEM;
 	}
 	manual->clock.ops = &manual_ops;
@@ -115,7 +116,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
 	pthread_mutex_destroy(&manual->lock);
-	free(manual);
+	tw__free(manual);
 	return 0;
 }
 

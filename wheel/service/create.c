@@ -241,13 +241,13 @@ struct whole {
 
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	struct whole *whole = aligned_alloc(TW__CACHE_LINE, sizeof *whole);
+	struct whole *whole = tw__alloc_aligned(TW__CACHE_LINE, sizeof *whole);
 	if (!whole)
 		return -ENOMEM;
 	memset(whole, 0, sizeof *whole);
 	tw_service *service = &whole->service;
 	if (!tw__origin_init(&service->origin)) {
-		free(whole);
+		tw__free(whole);
 		return -ENOMEM;
 	}
 	service->submitted = &whole->submitted;
@@ -283,7 +283,7 @@ void tw__core_free(tw_service *service)
 	if (service->clock->ops->leave)
 		service->clock->ops->leave(service->clock, service);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
+		tw__free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
 	pthread_mutex_destroy(&service->driving);
 	tw__core_free_forked(service);
@@ -298,7 +298,7 @@ void tw__core_free_forked(tw_service *service)
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_unmap(&service->slots);
-	free(service); /* the whole: service.h */
+	tw__free(service); /* the whole: service.h */
 }
 
 /* ------------------------------------------------------------------- the rest */

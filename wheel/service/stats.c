@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/entry.h"
 #include "wheel/core/wake.h"
@@ -99,7 +100,7 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 /* Too large for small stacks. NULL: no memory. The caller frees it. */
 static struct tw_service_histograms *stats_collect(tw_service *service)
 {
-	struct tw_service_histograms *out = calloc(1, sizeof *out);
+	struct tw_service_histograms *out = tw__alloc_zeroed(1, sizeof *out);
 	if (!out)
 		return NULL;
 	tw__histogram_collect(&out->lateness, &service->driver->counters.lateness);
@@ -126,7 +127,7 @@ int tw_service_histograms(tw_service *service, struct tw_service_histograms *out
 	if (!histograms)
 		return -ENOMEM;
 	tw__struct_write(out, histograms, sizeof *histograms);
-	free(histograms);
+	tw__free(histograms);
 	return 0;
 }
 
@@ -150,7 +151,7 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 	stats.lateness = tw__histogram_latency(&histograms->lateness);
 	stats.wait = tw__histogram_latency(&histograms->wait);
 	stats.run = tw__histogram_latency(&histograms->run);
-	free(histograms);
+	tw__free(histograms);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

@@ -32,11 +32,12 @@ static void run_a_task(void)
 {
 	struct rig rig;
 	tw_strand *strand;
+	int before = runs;
 	rig_open(&rig, NULL);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, count, NULL), 0);
 	rig_advance(&rig, MS);
-	expect_eq(runs, 1);
+	expect_eq(runs, before + 1);
 	expect_eq(tw_strand_destroy(strand), 0);
 	rig_close(&rig);
 }
@@ -245,4 +246,66 @@ static int use_pool_stats(struct rig *rig)
 Test(faults_layers, statistics_of_a_pool)
 {
 	refuse_each_in_turn(use_pool_stats, 2);
+}
+
+/* ------------------------------------------------------------- an allocator of the program's */
+
+/* Its blocks are aligned no better than a pointer. malloc counts, and refuses, as for others. */
+static atomic_long held, asked;
+static int user;
+
+static void *own_block(void *arg, char *memory)
+{
+	cr_assert(arg == &user);
+	asked++;
+	held += memory != NULL;
+	return memory ? memory + sizeof(void *) : NULL;
+}
+
+static void *own_malloc(void *arg, size_t bytes)
+{
+	return own_block(arg, malloc(bytes + sizeof(void *)));
+}
+
+static void *own_calloc(void *arg, size_t n, size_t bytes)
+{
+	return own_block(arg, calloc(1, n * bytes + sizeof(void *)));
+}
+
+static void own_free(void *arg, void *memory)
+{
+	cr_assert(arg == &user);
+	held--;
+	free((char *)memory - sizeof(void *));
+}
+
+static const struct tw_allocator own = {.size = sizeof own,
+					.malloc = own_malloc,
+					.calloc = own_calloc,
+					.free = own_free,
+					.user = &user};
+
+static int use_service(struct rig *rig)
+{
+	tw_service *service = NULL;
+	struct tw_service_config config = {.size = sizeof config, .workers = 2};
+	int r = tw_service_create(&service, &config);
+	expect_eq(tw_service_destroy(service), 0);
+	return r;
+}
+
+/* Whatever it refuses. All blocks go back to it, except what is this thread's until its end. */
+Test(faults_layers, of_a_program_with_its_own_allocator)
+{
+	static program_fn *const programs[] = {use_strand,  use_scheduler, use_limiter,
+					       use_tasks,   use_sim,       use_immediates,
+					       use_service, use_pool_stats};
+	expect_eq(tw_set_allocator(&own), 0);
+	expect_eq(tw_set_allocator(NULL), 0);
+	expect_eq(tw_set_allocator(&own), 0);
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		refuse_each_in_turn(programs[i], 1);
+	expect_eq(tw_set_allocator(&own), -EBUSY);
+	expect_eq(tw_set_allocator(NULL), -EBUSY);
+	cr_assert(asked > 1000 && held <= 3, "%ld blocks, %ld are held", asked, held);
 }

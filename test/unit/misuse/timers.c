@@ -349,6 +349,27 @@ Test(misuse_timers, clocks)
 	    tw_clock_manual_advance_by(manual_clock, INT64_MAX));
 }
 
+static void *no_malloc(void *user, size_t bytes)
+{
+	return NULL;
+}
+
+static void *no_calloc(void *user, size_t n, size_t bytes)
+{
+	return NULL;
+}
+
+Test(misuse_timers, allocators)
+{
+	ROW(-EINVAL, SMALL_TEXT(tw_allocator), tw_set_allocator(SMALL(tw_allocator)));
+	ROW(-EINVAL, "tw_set_allocator: tw_allocator.malloc" BAD,
+	    tw_set_allocator(STRUCT(tw_allocator, .calloc = no_calloc)));
+	ROW(-EINVAL, "tw_set_allocator: tw_allocator.calloc" BAD,
+	    tw_set_allocator(STRUCT(tw_allocator, .malloc = no_malloc)));
+	ROW(-EINVAL, "tw_set_allocator: tw_allocator.free" BAD,
+	    tw_set_allocator(STRUCT(tw_allocator, .malloc = no_malloc, .calloc = no_calloc)));
+}
+
 Test(misuse_timers, histograms)
 {
 	NULL_ROW(tw_service_histograms, "out", manual, NULL);
