@@ -1,5 +1,5 @@
 /* The list of a service's living objects, and its part of a dump. Calls the nodes. */
-#include "executor/base/item.h"
+#include "executor/base/object.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -149,7 +149,7 @@ static void living_free(struct tw__kept *kept)
 		struct tw__listed *listed = listed_at(tw__line_pop(&living->retired));
 		listed->kind->free(object_of(listed));
 	}
-	tw__nodes_fini(&living->items);
+	tw__nodes_fini(&living->small);
 	tw__free(living);
 }
 
@@ -166,7 +166,7 @@ int tw__living_need(tw_service *service)
 	made->kept.dump = living_dump;
 	tw__line_init(&made->objects);
 	tw__line_init(&made->retired);
-	tw__nodes_init(&made->items, sizeof(struct tw__item));
+	tw__nodes_init(&made->small, TW__SMALL_NODE);
 	if (!tw_cas_acq_rel(&service->kept, &none, &made->kept))
 		living_free(&made->kept);
 	return 0;

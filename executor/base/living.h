@@ -40,14 +40,16 @@ struct tw__listed {
 	const char *name;                   /* the user's, or NULL; under the object's lock */
 };
 
+/* Bytes of a node of objects that are too small for a table of their own. */
+enum { TW__SMALL_NODE = 128 };
+
 struct tw__living {
 	struct tw__kept kept; /* first: the service knows it by this */
 	_Atomic uint32_t lock;
 	struct tw__line objects;
 	struct tw__line retired; /* have ended, and are freed with the service */
 	_Atomic uint64_t seeds_drawn;
-	/* of objects that are too small for a table of their own */
-	_Alignas(TW__CACHE_LINE) struct tw__nodes items;
+	_Alignas(TW__CACHE_LINE) struct tw__nodes small;
 };
 
 /* An object of the service exists, or the calling thread makes one. */

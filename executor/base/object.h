@@ -101,6 +101,12 @@ static inline tw_service *tw__object_service(struct tw__object *object)
 	return tw__work_service(&object->work);
 }
 
+/* A table of nodes of TW__SMALL_NODE bytes that small objects of a service share. */
+static inline struct tw__nodes *tw__object_small_nodes(struct tw__object *object)
+{
+	return &tw__living_of(tw__object_service(object))->small;
+}
+
 static inline struct tw__base tw__object_base(struct tw__object *object)
 {
 	return (struct tw__base){.service = tw__object_service(object),

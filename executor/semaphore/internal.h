@@ -48,7 +48,7 @@
 #ifndef TW_EXECUTOR_SEMAPHORE_H
 #define TW_EXECUTOR_SEMAPHORE_H
 
-#include "executor/base/item.h"
+#include "executor/base/object.h"
 #include "tickwheel/semaphore.h"
 
 #define COUNT_MASK UINT64_C(0x7fffffff)
@@ -64,8 +64,10 @@ struct waiter {
 	bool is_thread, in_line;
 };
 
+enum { QUEUED, COMING, RUNNING, ENDED };
+
 struct function {
-	struct tw__node node; /* state: enum tw__item_state */
+	struct tw__node node; /* state: of these */
 	tw_fn *fn;
 	void *arg, *context;
 	struct waiter waiter;
@@ -73,7 +75,7 @@ struct function {
 };
 
 /* The submitter writes all of it, and a worker reads all of it. */
-_Static_assert(sizeof(struct function) == 2 * TW__CACHE_LINE, "two cache lines");
+_Static_assert(sizeof(struct function) <= TW__SMALL_NODE, "two cache lines");
 
 static inline uint64_t held_of(uint64_t word)
 {
@@ -93,13 +95,12 @@ static inline bool has_room(uint64_t word, uint32_t n)
 struct tw_semaphore {
 	_Alignas(TW__CACHE_LINE) struct tw__object object; /* its work offers refused functions */
 	_Atomic uint64_t word;
-	/* What follows is under the object's lock; the nodes have their own. */
+	/* What follows is under the object's lock. */
 	struct tw__line line;
 	uint64_t waiting, waiting_threads; /* in line */
 	uint64_t came;                     /* waiters, and functions that found permits */
 	uint64_t out;                      /* functions that have permits, and are not over */
 	uint64_t refusals, over_releases;
-	struct tw__nodes nodes;
 };
 
 static inline struct waiter *waiter_of(tw__link link)

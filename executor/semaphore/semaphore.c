@@ -64,7 +64,7 @@ static void semaphore_start(tw_semaphore *s, bool threads_alone, struct tw__line
 		tw__line_append(chosen, link);
 		if (waiter->is_thread)
 			continue;
-		function_of(waiter)->node.state = TW__ITEM_COMING;
+		function_of(waiter)->node.state = COMING;
 		s->out++;
 	}
 }
@@ -84,7 +84,7 @@ static bool permits_pass_on(tw_semaphore *s, uint32_t n, struct tw__line *chosen
 static void function_is_over(tw_semaphore *s, struct function *function)
 {
 	s->out--;
-	tw__node_put(&s->nodes, &function->node);
+	tw__node_put(tw__object_small_nodes(&s->object), &function->node);
 }
 
 /* Puts a refused function in its old place: before those that came later. */
@@ -94,7 +94,7 @@ static void join_again(tw_semaphore *s, tw__link **where, tw__link link)
 	uint64_t word = tw_load_relaxed(&s->word);
 	while (!tw_cas_acq_rel(&s->word, &word, (word - waiter->n) | WAITERS)) /* SEM1 */
 		continue;
-	function_of(waiter)->node.state = TW__ITEM_QUEUED;
+	function_of(waiter)->node.state = QUEUED;
 	s->out--;
 	while (**where && waiter_of(**where)->number < waiter->number)
 		*where = &waiter_of(**where)->place.next;
@@ -118,7 +118,7 @@ static void take_back(tw_semaphore *s, struct tw__line *refused)
 		tw__link link = tw__line_pop(refused);
 		struct function *function = function_of(waiter_of(link));
 		s->refusals++;
-		if (function->node.state == TW__ITEM_ENDED)
+		if (function->node.state == ENDED)
 			function_is_over(s, function);
 		else
 			join_again(s, &where, link);
@@ -186,8 +186,8 @@ static void run_function(struct tw__work *work)
 	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw_load_relaxed(&function->node.owner));
 	struct tw__inside inside;
 	tw__object_lock(&s->object);
-	if (function->node.state != TW__ITEM_ENDED) {
-		function->node.state = TW__ITEM_RUNNING;
+	if (function->node.state != ENDED) {
+		function->node.state = RUNNING;
 		tw__object_unlock(&s->object);
 		tw__inside_begin(&inside, &s->object, function, function->fn, function->arg, NULL,
 				 function->context);
@@ -207,11 +207,11 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	if (!r && !fn)
 		r = tw__invalid("fn is NULL");
 	if (!r)
-		r = tw__node_get(&s->nodes, &s->object, &node);
+		r = tw__node_get(tw__object_small_nodes(&s->object), &s->object, &node);
 	if (r)
 		return r;
 	struct function *function = (struct function *)(void *)node;
-	node->state = TW__ITEM_COMING;
+	node->state = COMING;
 	function->fn = fn;
 	function->arg = arg;
 	function->context = tw__context_capture();
@@ -226,7 +226,7 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 		s->out++;
 		tw__line_append(&chosen, tw__in_line_link(&function->waiter.place));
 	} else {
-		node->state = TW__ITEM_QUEUED;
+		node->state = QUEUED;
 	}
 	tw__object_unlock(&s->object);
 	semaphore_grant(s, &chosen);
@@ -237,16 +237,16 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 static int semaphore_cancel(tw_semaphore *s, struct function *function, struct tw__line *chosen)
 {
 	struct tw__base base = tw__object_base(&s->object);
-	if (!function || function->node.state == TW__ITEM_ENDED)
+	if (!function || function->node.state == ENDED)
 		return TW_GONE;
-	if (function->node.state == TW__ITEM_RUNNING)
+	if (function->node.state == RUNNING)
 		return TW_RUNNING;
-	if (function->node.state == TW__ITEM_QUEUED) {
+	if (function->node.state == QUEUED) {
 		semaphore_leave(s, &function->waiter);
-		tw__node_put(&s->nodes, &function->node);
+		tw__node_put(tw__object_small_nodes(&s->object), &function->node);
 		semaphore_start(s, false, chosen);
 	} else {
-		function->node.state = TW__ITEM_ENDED;
+		function->node.state = ENDED;
 		tw__base_leave_work(&base, &function->work);
 		(void)permits_pass_on(s, function->waiter.n, chosen);
 	}
@@ -261,7 +261,8 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 		return r;
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	struct tw__node *node = tw__node_find(&s->nodes, &s->object, waiter.id);
+	struct tw__node *node =
+	    tw__node_find(tw__object_small_nodes(&s->object), &s->object, waiter.id);
 	r = semaphore_cancel(s, (struct function *)(void *)node, &chosen);
 	tw__object_unlock(&s->object);
 	semaphore_grant(s, &chosen);
@@ -365,9 +366,7 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 
 static void semaphore_free(struct tw__object *object)
 {
-	tw_semaphore *s = TW__OWNER(tw_semaphore, object, object);
-	tw__nodes_fini(&s->nodes);
-	tw__free(s);
+	tw__free(TW__OWNER(tw_semaphore, object, object));
 }
 
 static bool semaphore_look(struct tw__object *object, struct tw__figures *out)
@@ -399,7 +398,6 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	tw__work_leave_executor(&s->object.work); /* the driver runs it */
 	permits_set(s, (uint64_t)capacity << CAPACITY_SHIFT);
 	tw__line_init(&s->line);
-	tw__nodes_init(&s->nodes, sizeof(struct function));
 	*out = s;
 	return 0;
 }

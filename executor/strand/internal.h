@@ -1,6 +1,8 @@
 /*
- * A strand: an object (base/object.h) whose runner runs one thing at a time, in order. Shared by
- * strand.c (creation, executor, end), submit.c (submit, cancel, close) and run.c (the runner).
+ * A strand: an object (base/object.h) whose runner runs one thing at a time, in order.
+ *
+ *     strand.c   creation, submit, cancel, close, looks
+ *     run.c      the runner: what comes, what runs, series, ends of tasks
  *
  * All that comes goes into the inbox, without the lock: tasks, delayed ones when they are due,
  * batches of timers, and work of objects that have the strand as their executor. From there it
@@ -16,13 +18,74 @@
  *
  * A series whose next timer is refused stays in the line (UNTIMED). The runner then comes again in
  * the next tick, and tries again, or runs the series if it is due. What is submitted meanwhile
- * waits for that tick, too.
+ * waits for that tick, too: until then the strand is ACTIVE, and its only work is the driver's.
+ *
+ * A delay of a task is a timer that the driver runs. Its callback pushes the task into the inbox. A
+ * task in the inbox, or whose timer is set, is **away**: its node cannot be put. If it ends while
+ * it is away, its node waits for the thread that takes it out of the inbox.
+ *
+ *   state      where it is                      who may change the state, the lock held
+ *   COMING     in the inbox                     who takes it, a cancel
+ *   QUEUED     in the line                      the runner, a cancel, close
+ *   DELAYED    its timer is set; or in the      who takes it, a cancel, close
+ *              inbox, due
+ *   RUNNING    with the runner                  the runner, a cancel
+ *   STOPPED    the same, and cancelled          the runner: a series ends
+ *   RELEASING  with who calls its release       that thread
+ *   ENDED      away, and over                   who takes it puts it
+ *
+ *   flag       meaning
+ *   OPTIONS    context, release, name and period are set; else it has none of them
+ *   AWAY       in the inbox, or on its way there
+ *   TIMED      its delay is a user of the strand, until it is taken
+ *   UNTIMED    a series in the line whose next run is not due: its timer was refused
+ *
+ * All under the lock, except that a new task belongs to its submitter, and that the runner reads
+ * the flags of the task that it runs, which nobody changes meanwhile.
  */
 #ifndef TW_EXECUTOR_STRAND_H
 #define TW_EXECUTOR_STRAND_H
 
-#include "executor/base/item.h"
+#include "executor/base/object.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/strand.h"
+
+enum tw__item_state {
+	TW__ITEM_COMING,
+	TW__ITEM_QUEUED,
+	TW__ITEM_DELAYED,
+	TW__ITEM_RUNNING,
+	TW__ITEM_STOPPED,
+	TW__ITEM_RELEASING,
+	TW__ITEM_ENDED
+};
+
+enum tw__item_flag {
+	TW__ITEM_OPTIONS = 1,
+	TW__ITEM_AWAY = 2,
+	TW__ITEM_TIMED = 4,
+	TW__ITEM_UNTIMED = 8
+};
+
+/* A task. Without options and a delay only its first 64 bytes are touched. */
+struct tw__item {
+	struct tw__node node;     /* mode, missed: of a series */
+	tw__link came;            /* the next one in the inbox */
+	struct tw__in_line place; /* in the line, or among the delayed ones */
+	tw_fn *fn;
+	void *arg;
+	/* OPTIONS, except for the timer. */
+	_Alignas(TW__CACHE_LINE) void *context;
+	tw_release_fn *release;
+	const char *name;
+	tw_timer timer;
+	uint64_t due_ns;    /* of a series: the nominal instant */
+	uint64_t period_ns; /* 0: no series; the next two mean nothing then */
+	uint64_t runs_left; /* 0: no end */
+	uint64_t overruns;  /* instants missed since the last run */
+};
+
+_Static_assert(sizeof(struct tw__item) == TW__SMALL_NODE, "two cache lines");
 
 /* Steps of a long call between which others get the lock. */
 enum { TW__STRAND_PIECE = 64 };
@@ -43,15 +106,24 @@ _Static_assert(sizeof(struct tw_strand) == 3 * TW__CACHE_LINE, "three cache line
 _Static_assert(offsetof(struct tw_strand, object.lock) % TW__CACHE_LINE == 0,
 	       "the runner's line is not the one that all push to");
 
+static inline struct tw__nodes *tw__strand_tasks(tw_strand *strand)
+{
+	return tw__object_small_nodes(&strand->object);
+}
+
 static inline tw_strand *tw__strand_of(struct tw__object *object)
 {
 	return TW__OWNER(tw_strand, object, object);
 }
 
-/* The table of its tasks. */
-static inline struct tw__nodes *tw__strand_tasks(tw_strand *strand)
+static inline tw_strand *tw__item_owner(const struct tw__item *task)
 {
-	return &tw__living_of(tw__object_service(&strand->object))->items;
+	return tw__strand_of(tw_load_relaxed(&task->node.owner));
+}
+
+static inline struct tw__item *tw__item_in_line(tw__link link)
+{
+	return TW__OWNER(struct tw__item, place, link);
 }
 
 static inline bool tw__strand_closed(const tw_strand *strand)
@@ -59,10 +131,38 @@ static inline bool tw__strand_closed(const tw_strand *strand)
 	return tw_load_relaxed(&strand->object.closed);
 }
 
-/* Of a batch, or of work. */
-static inline uint32_t tw__batch_tickets(tw_batch *batch)
+/* Pushes a task of the caller's into the inbox. False: closed, and it is still the caller's. */
+static inline bool tw__item_push(tw_strand *strand, struct tw__item *task)
 {
-	return ((struct tw__work *)(void *)batch)->tickets;
+	task->node.flags |= TW__ITEM_AWAY;
+	if (tw_likely(tw__object_push(&strand->object, (tw__link)&task->came, false)))
+		return true;
+	task->node.flags &= (uint8_t)~TW__ITEM_AWAY;
+	return false;
 }
+
+/* ------------------------------------------------- run.c; the lock is held */
+
+/*
+ * Brings the task into the inbox when it is due. flags: TW_TASK_AT: when_ns is an instant, else a
+ * delay. Returns as tw__object_delay.
+ */
+int tw__item_delay(struct tw__item *task, uint32_t flags, uint64_t when_ns);
+
+/* Moves a piece of the inbox to the line. True: there is more. */
+bool tw__strand_gather(tw_strand *strand);
+
+/*
+ * The task has left the line, or is delayed or coming, and no other thread ends it. Calls its
+ * release, with the lock released meanwhile, and puts its node (with the batch, unless NULL) when
+ * the task is not away. The caller is a user, or the runner.
+ */
+void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
+		    struct tw__node_batch *batch);
+
+/* Uses up all that is left of the batch that was first in line, and ends its timers. */
+void tw__strand_end_batch(tw_strand *strand, tw_batch *batch);
+
+void tw__strand_run_work(struct tw__work *work);
 
 #endif

@@ -1,42 +1,133 @@
-/* The strand's runner. Calls the base, and batches of timers; see internal.h. */
-#include "executor/strand/run.h"
+/* The strand's runner, series, and ends of tasks. Calls the base and the timers; see internal.h. */
+#include "executor/strand/internal.h"
+#include "wheel/core/frame.h"
 #include "wheel/timer/schedule.h"
 
 /* A strand goes to the end of its executor's queue after this many runs, or after this time. */
 enum { BUDGET = 64, SLICE_NS = 5000000 };
 
+/* ------------------------------------------------------------------ delays, the inbox */
+
+/* On the driver. The task is TIMED, so it and its strand are there. */
+static void is_due(void *arg)
+{
+	struct tw__item *task = arg;
+	tw__object_push(&tw__item_owner(task)->object, (tw__link)&task->came, true);
+}
+
+int tw__item_delay(struct tw__item *task, uint32_t flags, uint64_t when_ns)
+{
+	struct tw__object *object = &tw__item_owner(task)->object;
+	uint8_t was = task->node.state;
+	/* first: the driver may push it before this call goes on */
+	task->node.state = TW__ITEM_DELAYED;
+	task->node.flags |= TW__ITEM_AWAY | TW__ITEM_TIMED;
+	int r = tw__object_delay(object, flags, when_ns, is_due, task, &task->timer);
+	if (tw_unlikely(r)) {
+		task->node.state = was;
+		task->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
+		return r;
+	}
+	tw__object_delayed_join(object, &task->place);
+	return 0;
+}
+
+static __attribute__((noinline)) bool arrives_slowly(tw_strand *strand, struct tw__item *task)
+{
+	TW_ASSERT_TINY_LOCKED(&strand->object.lock);
+	strand->object.users -= (task->node.flags & TW__ITEM_TIMED) != 0;
+	task->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
+	if (task->node.state == TW__ITEM_DELAYED) {
+		tw__object_delayed_leave(&strand->object, &task->place);
+		task->node.state = TW__ITEM_QUEUED;
+		return true;
+	}
+	if (task->node.state == TW__ITEM_ENDED)
+		tw__node_put(tw__strand_tasks(strand), &task->node);
+	return false; /* or its release is being called: that thread puts it */
+}
+
+/* The task was taken from the inbox. True: it is QUEUED now. False: it has ended meanwhile. */
+static inline bool arrives(tw_strand *strand, struct tw__item *task)
+{
+	if (tw_unlikely(task->node.state != TW__ITEM_COMING))
+		return arrives_slowly(strand, task);
+	task->node.state = TW__ITEM_QUEUED;
+	task->node.flags &= (uint8_t)~TW__ITEM_AWAY;
+	return true;
+}
+
+/* What comes next out of the inbox, on its way into the line. 0: nothing, as tw__object_take. */
+static inline tw__link take(tw_strand *strand, unsigned *steps)
+{
+	for (tw__link link; (link = tw__object_take(&strand->object, steps));) {
+		if (link & TW__FOREIGN)
+			return link;
+		struct tw__item *task = TW__OWNER(struct tw__item, came, link);
+		if (arrives(strand, task))
+			return tw__in_line_link(&task->place);
+	}
+	return 0;
+}
+
 bool tw__strand_gather(tw_strand *strand)
 {
 	unsigned steps = TW__STRAND_PIECE;
-	for (tw__link link; (link = tw__object_take(&strand->object, &steps));) {
-		if (link & TW__FOREIGN) {
-			tw__line_append(&strand->line, link);
-			continue;
-		}
-		struct tw__item *task = tw__item_that_came(link);
-		if (!tw__item_arrives(tw__strand_tasks(strand), task))
-			continue;
-		tw__line_append(&strand->line, tw__in_line_link(&task->place));
-		strand->queued++;
+	for (tw__link link; (link = take(strand, &steps));) {
+		tw__line_append(&strand->line, link);
+		strand->queued += !(link & TW__FOREIGN);
 	}
 	return tw__object_has_mail(&strand->object);
 }
 
-void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
-		    struct tw__node_batch *batch)
+/* ------------------------------------------------------------------------ series */
+
+static bool is_series(const struct tw__item *task)
 {
-	strand->cancelled += fate == TW_FATE_CANCELLED;
-	tw__item_end(tw__strand_tasks(strand), task, fate, batch);
+	return task->node.flags & TW__ITEM_OPTIONS && task->period_ns;
+}
+
+/* Begins a run of a series: counts passed instants as missed, unless they are made up for. */
+static void series_begins(tw_service *service, struct tw__item *task)
+{
+	if (task->node.mode == TW_FIXED_DELAY || task->node.missed == TW_MISSED_BURST)
+		return;
+	uint64_t now_ns = tw_service_now(service);
+	uint64_t missed = now_ns > task->due_ns ? (now_ns - task->due_ns) / task->period_ns : 0;
+	task->due_ns += missed * task->period_ns;
+	task->overruns += missed;
+}
+
+/*
+ * The run of a series is over: chooses its next instant, due_ns. *now: it is due already. False:
+ * there is none.
+ */
+static bool series_next(tw_service *service, struct tw__item *task, bool *now)
+{
+	uint64_t now_ns = tw_service_now(service);
+	if (task->runs_left && --task->runs_left == 0)
+		return false;
+	bool by_end = task->node.mode == TW_FIXED_DELAY;
+	task->due_ns = (by_end ? now_ns : task->due_ns) + task->period_ns;
+	if (task->due_ns <= now_ns) {
+		uint64_t missed = tw__instants_missed((enum tw_missed_policy)task->node.missed,
+						      task->period_ns, now_ns - task->due_ns);
+		task->due_ns += missed * task->period_ns;
+		task->overruns += missed;
+	}
+	*now = task->due_ns <= now_ns;
+	return !tw__beyond_range(service, task->due_ns);
 }
 
 /*
  * The run of a series is over, or it is early: the series waits for its next run. False: it ends.
  * *refused: its timer was refused.
  */
-static bool goes_on(struct tw__item *task, bool *refused)
+static bool goes_on(tw_strand *strand, struct tw__item *task, bool *refused)
 {
 	bool now = false;
-	if (!(task->node.flags & TW__ITEM_UNTIMED) && !tw__item_next(task, &now))
+	if (!(task->node.flags & TW__ITEM_UNTIMED) &&
+	    !series_next(tw__object_service(&strand->object), task, &now))
 		return false;
 	task->node.flags &= (uint8_t)~TW__ITEM_UNTIMED;
 	if (!now && tw__item_delay(task, TW_TASK_AT, task->due_ns) == 0)
@@ -44,19 +135,7 @@ static bool goes_on(struct tw__item *task, bool *refused)
 	*refused = !now;
 	task->node.flags |= now ? 0 : TW__ITEM_UNTIMED;
 	task->node.state = TW__ITEM_COMING; /* behind what has come; the strand is ACTIVE */
-	return tw__item_push(task, tw__item_owner(task));
-}
-
-static void call_task(tw_strand *strand, struct tw__item *task, struct tw__inside *runner)
-{
-	task->node.state = TW__ITEM_RUNNING;
-	task->node.flags &= (uint8_t)~TW__ITEM_UNTIMED;
-	strand->running = true;
-	tw__object_unlock(&strand->object);
-	tw__item_call(task, runner);
-	tw__object_lock(&strand->object);
-	strand->running = false;
-	strand->runs++;
+	return tw__item_push(strand, task);
 }
 
 /* A series that waits in the line for a timer, and is not due. */
@@ -65,6 +144,54 @@ static bool is_early(tw_strand *strand, const struct tw__item *task)
 	return tw_unlikely(task->node.flags & TW__ITEM_UNTIMED) &&
 	       task->due_ns > tw_service_now(tw__object_service(&strand->object));
 }
+
+/* -------------------------------------------------------------------------- ends */
+
+void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
+		    struct tw__node_batch *batch)
+{
+	struct tw__object *object = &strand->object;
+	struct tw__inside inside;
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	strand->cancelled += fate == TW_FATE_CANCELLED;
+	if (task->node.flags & TW__ITEM_OPTIONS && task->release) {
+		task->node.state = TW__ITEM_RELEASING;
+		object->releasing++;
+		tw__object_unlock(object);
+		tw__inside_begin(&inside, object, task, TW__NAMED_BY(task->release), task->arg,
+				 task->name, task->context);
+		inside.releasing = true;
+		task->release(task->arg, fate);
+		tw__inside_end(&inside);
+		tw__object_lock(object);
+		object->releasing--;
+	}
+	if (task->node.flags & TW__ITEM_AWAY)
+		task->node.state = TW__ITEM_ENDED;
+	else if (batch)
+		tw__node_put_later(tw__strand_tasks(strand), batch, &task->node);
+	else
+		tw__node_put(tw__strand_tasks(strand), &task->node);
+	tw__object_ring(object);
+}
+
+/* Of the batch, or work, that is first in line. */
+static uint32_t tickets_left(const tw_strand *strand, tw_batch *batch)
+{
+	return strand->head_left ? strand->head_left : ((struct tw__work *)(void *)batch)->tickets;
+}
+
+void tw__strand_end_batch(tw_strand *strand, tw_batch *batch)
+{
+	uint32_t tickets = tickets_left(strand, batch);
+	strand->head_left = 0;
+	tw__object_unlock(&strand->object);
+	tw__batch_end_all(batch);
+	tw__batch_use_up(batch, tickets);
+	tw__object_lock(&strand->object);
+}
+
+/* ------------------------------------------------------------------------ the runner */
 
 /* A turn of the runner. */
 struct turn {
@@ -76,21 +203,61 @@ struct turn {
 	bool refused; /* a series' timer was: the strand comes again in the next tick */
 };
 
+/* tw_current tells a run of a series what the series has missed. */
+static void call_series(tw_service *service, struct tw__item *task)
+{
+	struct tw__run run = {0}, *frame = &run;
+	series_begins(service, task);
+	run.overruns = task->overruns;
+	task->overruns = 0;
+	struct tw__run_record *shown =
+	    tw__layer_begin(service, task->fn, task->arg, task->name, &frame);
+	run.outer = frame;
+	task->fn(task->arg);
+	tw__user_end(shown);
+	tw__layer_begin(NULL, NULL, NULL, NULL, &frame);
+}
+
+static void call_task(tw_strand *strand, struct tw__item *task, struct turn *turn)
+{
+	tw_service *service = tw__object_service(&strand->object);
+	bool options = task->node.flags & TW__ITEM_OPTIONS;
+	task->node.state = TW__ITEM_RUNNING;
+	task->node.flags &= (uint8_t)~TW__ITEM_UNTIMED;
+	strand->running = true;
+	tw__object_unlock(&strand->object);
+	turn->inside.item = task;
+	void *former = tw__context_enter(options ? task->context : NULL);
+	if (tw_unlikely(options && task->period_ns)) {
+		call_series(service, task);
+	} else {
+		struct tw__run_record *shown = tw__layer_begin(service, task->fn, task->arg,
+							       options ? task->name : NULL, NULL);
+		task->fn(task->arg);
+		tw__user_end(shown);
+	}
+	tw__context_leave(former);
+	turn->inside.item = NULL;
+	tw__object_lock(&strand->object);
+	strand->running = false;
+	strand->runs++;
+}
+
 /* The task is in no line. The lock is held. */
 static void run_task(tw_strand *strand, struct tw__item *task, struct turn *turn)
 {
 	bool runs = !tw__strand_closed(strand);
 	if (runs && !is_early(strand, task))
-		call_task(strand, task, &turn->inside);
+		call_task(strand, task, turn);
 	if (tw_likely(runs && !(task->node.flags & TW__ITEM_OPTIONS))) {
-		tw__item_put(tw__strand_tasks(strand), task, &turn->ended);
+		tw__node_put_later(tw__strand_tasks(strand), &turn->ended, &task->node);
 		return;
 	}
-	bool series = tw__item_is_series(task);
+	bool series = is_series(task);
 	bool cancelled =
 	    !runs ||
 	    (series && (task->node.state == TW__ITEM_STOPPED || tw__strand_closed(strand)));
-	if (cancelled || !series || !goes_on(task, &turn->refused))
+	if (cancelled || !series || !goes_on(strand, task, &turn->refused))
 		tw__strand_end(strand, task, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED,
 			       &turn->ended);
 }
@@ -99,7 +266,7 @@ static void run_task(tw_strand *strand, struct tw__item *task, struct turn *turn
 static void run_ticket(tw_strand *strand, tw_batch *batch)
 {
 	bool work = tw__batch_is_work(batch), runs = work || !tw__strand_closed(strand);
-	uint32_t left = strand->head_left ? strand->head_left : tw__batch_tickets(batch);
+	uint32_t left = tickets_left(strand, batch);
 	strand->head_left = (uint16_t)(left - 1);
 	if (left == 1)
 		tw__line_pop(&strand->line); /* now: after its last ticket it is not ours */
@@ -143,14 +310,11 @@ static void slice_begin(tw_strand *strand, struct turn *turn)
 static tw__link strand_next(tw_strand *strand)
 {
 	unsigned steps = TW__STRAND_PIECE;
-	while (!strand->line.first) {
-		tw__link link = tw__object_take(&strand->object, &steps);
-		if (!link)
-			return 0;
+	if (!strand->line.first) {
+		tw__link link = take(strand, &steps);
 		if (link & TW__FOREIGN)
 			tw__line_append(&strand->line, link);
-		else if (tw__item_arrives(tw__strand_tasks(strand), tw__item_that_came(link)))
-			return tw__in_line_link(&tw__item_that_came(link)->place);
+		return link;
 	}
 	if (strand->line.first & TW__FOREIGN)
 		return strand->line.first;

@@ -1,6 +1,6 @@
 /*
- * An object of the layers: executor/base/object.h (the word, users, the runner), item.c (delays),
- * strand/run.c (the runner), strand/submit.c (close), strand.c (destroy).
+ * An object of the layers: executor/base/object.h (the word, users, the runner),
+ * strand/run.c (delays, the runner), strand/strand.c (close, destroy).
  *
  * Modelled: the driver with a batch of timers, which comes at any time, as a submitter with a task
  * would before a destroy; the driver with the delay of another task; an object above, which brings

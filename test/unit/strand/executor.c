@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/strand/run.h"
+#include "executor/strand/internal.h"
 #include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
 
