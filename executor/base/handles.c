@@ -42,7 +42,7 @@ static int grow_table(struct tw__nodes *nodes)
 	tw__tiny_lock(&nodes->lock);
 	uint32_t room = nodes->room ? 2 * nodes->room : 8;
 	tw__tiny_unlock(&nodes->lock);
-	struct tw__slab **larger = tw__alloc(room * sizeof(*larger)), **old = larger;
+	struct tw__slab **larger = tw__alloc(room * sizeof(void *)), **old = larger;
 	if (!larger)
 		return -ENOMEM;
 	tw__tiny_lock(&nodes->lock);

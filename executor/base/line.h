@@ -60,12 +60,14 @@ static inline void tw__line_append(struct tw__line *line, tw__link link)
 }
 
 /* Before what the link `where` of the line leads to. */
-static inline void tw__line_insert(struct tw__line *line, tw__link *where, tw__link link)
+static inline void tw__line_insert(struct tw__line *line, tw__link *where,
+				   struct tw__in_line *place)
 {
 	if (!*where)
-		line->end = tw__link_at(link);
-	tw__link_set(tw__link_at(link), *where);
-	tw__link_set(where, link);
+		line->end = &place->next;
+	tw__link_set(&place->next, *where);
+	*where = tw__in_line_link(place);
+	place->where = where;
 }
 
 /* Takes the first out. The line is not empty. */

@@ -83,20 +83,19 @@ void tw__living_visit(tw_service *service, tw__see_object_fn *see, void *context
 	if (!living)
 		return;
 	tw__tiny_lock(&living->lock);
-	tw__line_insert(&living->objects, &living->objects.first, tw__in_line_link(&reader.place));
-	for (tw__link next; (next = reader.place.next);) {
-		struct tw__listed *listed = listed_at(next);
-		tw__line_leave(&living->objects, &reader.place);
-		tw__line_insert(&living->objects, &listed->place.next,
-				tw__in_line_link(&reader.place));
+	for (tw__link *where = &living->objects.first; *where;) {
+		struct tw__listed *listed = listed_at(*where);
+		where = &listed->place.next;
 		if (!listed->kind)
 			continue;
 		look_at(object_of(listed), &seen);
+		tw__line_insert(&living->objects, where, &reader.place);
 		tw__tiny_unlock(&living->lock);
 		see(context, &seen);
 		tw__tiny_lock(&living->lock);
+		where = reader.place.where;
+		tw__line_leave(&living->objects, &reader.place);
 	}
-	tw__line_leave(&living->objects, &reader.place);
 	tw__tiny_unlock(&living->lock);
 }
 

@@ -98,7 +98,7 @@ static void join_again(tw_semaphore *s, tw__link **where, tw__link link)
 	s->out--;
 	while (**where && waiter_of(**where)->number < waiter->number)
 		*where = &waiter_of(**where)->place.next;
-	tw__line_insert(&s->line, *where, link);
+	tw__line_insert(&s->line, *where, &waiter->place);
 	*where = &waiter->place.next; /* the next one came later */
 	waiter->in_line = true;
 	s->waiting++;
@@ -153,17 +153,28 @@ static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
 		take_back(s, &refused);
 }
 
+/* Around what is done under the lock: whoever is chosen there is granted after it. */
+static void semaphore_lock(tw_semaphore *s, struct tw__line *chosen)
+{
+	tw__line_init(chosen);
+	tw__object_lock(&s->object);
+}
+
+static void semaphore_unlock(tw_semaphore *s, struct tw__line *chosen)
+{
+	tw__object_unlock(&s->object);
+	semaphore_grant(s, chosen);
+}
+
 /* On the driver, a tick after the executor has refused something. */
 static void start_again(struct tw__work *work)
 {
 	tw_semaphore *s = TW__OWNER(tw_semaphore, object.work, work);
 	struct tw__line chosen;
-	tw__line_init(&chosen);
-	tw__object_lock(&s->object);
+	semaphore_lock(s, &chosen);
 	s->object.later = false;
 	semaphore_start(s, false, &chosen);
-	tw__object_unlock(&s->object);
-	semaphore_grant(s, &chosen);
+	semaphore_unlock(s, &chosen);
 	tw__object_lock(&s->object);
 	tw__object_drop(&s->object, 1);
 }
@@ -220,16 +231,14 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 		      run_function);
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
-	tw__line_init(&chosen);
-	tw__object_lock(&s->object);
+	semaphore_lock(s, &chosen);
 	if (take_or_join(s, &function->waiter)) {
 		s->out++;
 		tw__line_append(&chosen, tw__in_line_link(&function->waiter.place));
 	} else {
 		node->state = QUEUED;
 	}
-	tw__object_unlock(&s->object);
-	semaphore_grant(s, &chosen);
+	semaphore_unlock(s, &chosen);
 	return 0;
 }
 
@@ -259,13 +268,11 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	int r = TW__OBJECT_CHECK(s, "semaphore");
 	if (r)
 		return r;
-	tw__line_init(&chosen);
-	tw__object_lock(&s->object);
+	semaphore_lock(s, &chosen);
 	struct tw__node *node =
 	    tw__node_find(tw__object_small_nodes(&s->object), &s->object, waiter.id);
 	r = semaphore_cancel(s, (struct function *)(void *)node, &chosen);
-	tw__object_unlock(&s->object);
-	semaphore_grant(s, &chosen);
+	semaphore_unlock(s, &chosen);
 	return r;
 }
 
@@ -289,15 +296,13 @@ static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 	tw__object_unlock(&s->object);
 	if (has || sleep_in_line(&self, deadline_ns))
 		return 0;
-	tw__line_init(&chosen);
-	tw__object_lock(&s->object);
+	semaphore_lock(s, &chosen);
 	bool gave_up = self.in_line;
 	if (gave_up) {
 		semaphore_leave(s, &self);
 		semaphore_start(s, false, &chosen);
 	}
-	tw__object_unlock(&s->object);
-	semaphore_grant(s, &chosen);
+	semaphore_unlock(s, &chosen);
 	if (!gave_up)
 		sleep_in_line(&self, UINT64_MAX); /* the permits are on their way */
 	return gave_up ? -ETIMEDOUT : 0;
@@ -318,12 +323,10 @@ int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 static int release_slowly(tw_semaphore *s, uint32_t n)
 {
 	struct tw__line chosen;
-	tw__line_init(&chosen);
-	tw__object_lock(&s->object);
+	semaphore_lock(s, &chosen);
 	bool was_held = permits_pass_on(s, n, &chosen);
 	s->over_releases += !was_held;
-	tw__object_unlock(&s->object);
-	semaphore_grant(s, &chosen);
+	semaphore_unlock(s, &chosen);
 	return was_held ? 0 : -EOVERFLOW;
 }
 
@@ -350,15 +353,13 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 			     : TW__OBJECT_CHECK(s, "semaphore");
 	if (r)
 		return r;
-	tw__line_init(&chosen);
-	tw__object_lock(&s->object);
+	semaphore_lock(s, &chosen);
 	uint64_t word = tw_load_relaxed(&s->word), others = ~(COUNT_MASK << CAPACITY_SHIFT);
 	while (!tw_cas_acq_rel(&s->word, &word,
 			       (word & others) | (uint64_t)capacity << CAPACITY_SHIFT)) /* SEM1 */
 		continue;
 	semaphore_start(s, false, &chosen);
-	tw__object_unlock(&s->object);
-	semaphore_grant(s, &chosen);
+	semaphore_unlock(s, &chosen);
 	return 0;
 }
 

@@ -69,9 +69,9 @@ Test(base_line, takes_in_before_any_place)
 {
 	fill();
 	tw__line_leave(&line, &places[4]);
-	tw__line_insert(&line, &line.first, link_of(4));
+	tw__line_insert(&line, &line.first, &places[4]);
 	tw__line_leave(&line, &places[2]);
-	tw__line_insert(&line, tw__link_at(link_of(5)), link_of(2)); /* behind the last */
+	tw__line_insert(&line, tw__link_at(link_of(5)), &places[2]); /* behind the last */
 	tw__line_leave(&line, &places[0]);
 	tw__line_append(&line, link_of(0));
 	expect_in_line(4, 1, 3, 5, 2, 0);
