@@ -7,19 +7,6 @@
 
 TestSuite(action_bad_input, .fini = close_left, .timeout = 30);
 
-Test(action_bad_input, of_a_service_that_is_closed)
-{
-	tw_action_scheduler *none = NULL;
-	rig_open(&rig, NULL);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_action_scheduler_create(&none,
-					     &(struct tw_action_scheduler_config){
-						 .size = sizeof(struct tw_action_scheduler_config),
-						 .service = rig.service}),
-		  -ESHUTDOWN);
-	cr_assert_null(none);
-}
-
 Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 {
 	open_on(TW_ACTION_KIND_ASYNC);
