@@ -1,20 +1,18 @@
 /*
  * The pool: one queue, and threads that take from it.
  *
- * Items. The queue is first in, first out: batches of timers, work of the layers above
- * (wheel/run/work.h), and plain tasks. A task finds room while fewer than `queue` of them all wait;
- * else it is refused, or waits. The ring has more cells than that, for batches and work. A batch
- * that finds no cell is refused: its service offers it again in its next tick. Work that finds none
- * is `kept`, and goes to the end of the ring when there is room.
+ * Items, first in, first out: batches of timers, work of the layers (wheel/run/work.h), and plain
+ * tasks. A task finds room while fewer than `queue` items wait; else it is refused, or its
+ * submitter waits. Batches and work have further cells. A batch that finds no cell is refused: its
+ * service offers it again in its next tick. Work that finds none is `kept`, and pushed when there
+ * is room.
  *
- * A batch holds many runs. The worker that takes it begins with the first one, and shows the others
- * in its word `open`: the batch, and how many of its runs are left to claim. It claims them one by
- * one, and so does each worker that finds the ring empty. So a slow callback holds up only itself
- * (G8).
+ * A batch holds many runs. The worker that takes it begins with the first one, and shows in its
+ * word `open` the batch and how many runs are left. It claims them one by one, and so does each
+ * worker that finds the ring empty. So a slow callback holds up only itself (G8).
  *
  * Jobs (work of limiters that may block) leave one worker free: at most `limit` workers are inside
- * one. A job beyond that is set aside in `held` until a worker leaves one. Then it goes to the end
- * of the queue.
+ * one. A job beyond that is `held` until a worker leaves one, and then pushed.
  *
  * Rules
  *   1. If an item waits that a worker may take, then a worker is `searching`, or none sleeps. Each
@@ -24,23 +22,23 @@
  *      is the last of the sleepers.
  *   3. The lock guards who searches and who sleeps. `wanted` says whether a push has to call one,
  *      so most pushes and takes need no lock.
- *   4. A claim reads nothing of a batch before its CAS of `open` has succeeded. From then on the
- *      batch cannot return. The word names the batch: if it is the same, its runs are left to
- *      claim, even if the batch has returned meanwhile and was submitted again.
+ *   4. A claim reads nothing of a batch before its CAS of `open`, after which the batch cannot
+ *      return. The word names the batch: a batch that has been submitted again meanwhile has runs
+ *      left to claim as well.
  *   5. What a thread submits may run, and lead to the pool's end, while it still looks for a
- *      sleeper. So close waits for submitters. Each shows the pool in its run record; one without
- *      memory for a record is counted.
+ *      sleeper. So close waits for submitters. Each shows the pool in its run record, or is counted
+ *      if there is no memory for one.
  *
  * Pairing table (of the ring: ring.h)
  *   WANTED  the item: store seq_cst (a cell's sequence, or `open`), then load of wanted, against
- *       its store, then the look at the ring and at `open` (all seq_cst; the stores of wanted are
- *       under the lock): of a submitter that calls nobody, and a worker about to sleep, a searcher
- *       that stops, or a starter about to sleep, one sees the other. slots: store seq_cst before
- *       its worker's thread starts, load seq_cst with the look at `open`: the slot is seen too.
+ *       its store under the lock, then the look at the ring and at `open` (all seq_cst): a
+ *       submitter that calls nobody, or a worker or starter about to sleep or to stop searching,
+ *       sees the other. slots: store seq_cst before its worker's thread starts, load seq_cst with
+ *       the look at `open`: the slot is seen, too.
  *   OPEN  open: store seq_cst (its worker), CAS acq_rel (claim) -> load acquire, CAS acq_rel
  *       (claim): the batch's fields and entries. A pool of one worker stores relaxed.
  *   CALLED  called: store relaxed (under the lock) -> load relaxed (the sleeper), which takes the
- *       lock next. The futex's own look at the word keeps a call between the two from being missed.
+ *       lock next. The futex compares the word, so no call between the two is missed.
  *   ROOM  waiting: add, then load of head (of a task or work that waits for room), against the CAS
  *       of head, then load of waiting (the worker that has made room; all seq_cst): one sees the
  *       other. room: add-release (the worker, close) -> load-acquire (a task that waits), whose
@@ -93,10 +91,7 @@ struct tw__worker {
 	unsigned streak; /* items taken since it has slept */
 	struct tw__histogram wait, run;
 
-	/*
-	 * A batch that it has taken, and in the low bits how many runs are left to claim. Workers
-	 * that find the ring empty look at it: a line of its own.
-	 */
+	/* a batch that it has taken, and in the low bits how many runs are left to claim */
 	alignas(TW__CACHE_LINE) _Atomic uintptr_t open;
 
 	/* by the starter: `runs` at a look that found it inside a run, and since when */
@@ -136,7 +131,6 @@ struct tw__starter {
 	char name[16];
 };
 
-/* Work that is not in the ring, linked. */
 struct tw__work_list {
 	struct tw__work *first, *last;
 	unsigned count;
@@ -212,10 +206,7 @@ void tw__starter_sleeps(tw_pool *pool);
 
 /* ---------------------------------------------- queue.c, without the lock */
 
-/*
- * Pushes a plain task, or an item, and calls a worker for it. Returns 0, -ESHUTDOWN, or -EAGAIN:
- * full.
- */
+/* Pushes, and calls a worker for it. Returns 0, -ESHUTDOWN, or -EAGAIN: full. */
 int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task);
 
 /* The work waits for room, and is pushed then. */
@@ -249,10 +240,7 @@ int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *
 
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config);
 
-/*
- * Ends the threads, and waits for them. The starter ends first, when no run waits behind blocked
- * workers any more.
- */
+/* Ends the threads, and waits for them: the starter first, when nothing waits any more. */
 void tw__pool_stop(tw_pool *pool);
 
 #endif

@@ -17,10 +17,7 @@ _Static_assert((int)TW__CHUNK_ENTRIES <= (int)OPEN_LEFT &&
 		   sizeof(struct tw__chunk) % (OPEN_LEFT + 1) == 0,
 	       "fits into `open`");
 
-/*
- * Claims a run of what the worker has opened: its index, or -1. *batch: of this one only; NULL: of
- * any, which it then is.
- */
+/* Claims a run of what the worker has opened: its index, or -1. *batch: the only one, or NULL. */
 static inline int open_claim(struct tw__worker *of, tw_batch **batch)
 {
 	uintptr_t open = tw_load_acquire(&of->open), at; /* OPEN */
@@ -283,10 +280,7 @@ void tw__starter_sleeps(tw_pool *pool)
 	unlock_and_wake(pool, pool_call(pool)); /* WANTED */
 }
 
-/*
- * The worker has found nothing. If it sleeps for too long, and is one of more than the permanent
- * ones, it ends.
- */
+/* The worker has found nothing. One beyond the permanent ones ends if it sleeps for too long. */
 static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 {
 	tw_pool *pool = self->pool;
@@ -328,10 +322,7 @@ static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 	}
 }
 
-/*
- * A worker that takes item after item close behind a submitter costs both a move of each cache line
- * between their processors. So now and then it lets the submitter go ahead.
- */
+/* A worker close behind a submitter shares each cache line with it. Now and then it lets it go. */
 static void keep_away(struct tw__worker *self)
 {
 	struct tw__ring *ring = &self->pool->ring;

@@ -1,18 +1,14 @@
 /*
  * The pool's ring: bounded, many producers, many consumers.
  *
- * Positions only rise. A cell says which position's task it holds. Consumers write no cell: who
- * moves `head` on has read the task, since a producer writes a cell again only when `head` has
- * passed it. A producer that is preempted inside a push holds up no other producer. Consumers see
- * the ring as empty from its cell on, until it continues.
- *
- * Cache lines. A task is worth about as much time as the move of one line between two processors.
- * So two cells fill a line, which moves once each way; a cell that consumers write, as in D.
- * Vyukov's queue (2010), moves two more times when a worker is close behind. Producers look at
- * `head` only if their last look finds the ring full, and fetch the line of a later cell ahead.
+ * Positions only rise. A cell says which position's task it holds. Consumers write no cell, unlike
+ * in D. Vyukov's queue (2010), so a line of two cells moves once each way between two processors:
+ * the thread that moves `head` on has read the task, and a producer writes a cell again only when
+ * `head` has passed it. A producer that is preempted inside a push holds up no other producer;
+ * consumers see the ring as empty from its cell on. Producers look at `head` only if their last
+ * look finds the ring full.
  *
  * The ring is closed by a bit in the tail, so close learns the last position that was given out.
- *
  * Plain tasks leave cells free that only items may take (parts.h).
  *
  * Pairing table

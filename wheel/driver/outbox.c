@@ -118,10 +118,7 @@ static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t e
 	return true;
 }
 
-/*
- * Moves the runs of timers that name an executor from a due chunk to their outboxes. The chunk may
- * become empty.
- */
+/* Moves the runs of timers that name an executor to their outboxes. The chunk may become empty. */
 static void sort_named(tw_service *service, struct tw__chunk *chunk)
 {
 	unsigned kept = 0;

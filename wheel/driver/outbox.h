@@ -1,26 +1,23 @@
 /*
  * Outboxes: due runs on their way to an executor. The driver alone uses them.
  *
- * The service's own executor has the first outbox. An executor that timers name gets one when its
- * first run comes due, and may lose it when nothing waits and all its batches are back. An outbox
- * is a list of chunks. New runs go to its end; the driver submits from its front (G6). Outboxes
- * with waiting runs take turns.
+ * An outbox is a list of chunks. New runs go to its end; the driver submits from its front (G6).
+ * Outboxes with waiting runs take turns. The service's own executor has the first outbox. An
+ * executor that timers name gets one when its first run comes due, and may lose it when nothing
+ * waits and all its batches are back.
  *
- * Refusal. An executor that refuses is not asked again in the same poll. Its runs wait in its own
- * outbox and hold up nobody else.
+ * Refusal. An executor that refuses is not asked again in the same poll. Its runs hold up nobody.
  *
- * Quota. A batch keeps its chunk until all its runs are finished, and each may hold one timer that
- * is cancelled later. So the chunks that are out are limited (`submit_limit`), and an executor may
- * hold at most as many as are left for the others (A. Choudhury, E. Hahne, "Dynamic queue length
- * thresholds", 1998): the first executor that hangs takes at most a half, the second at most a
- * third. An executor that holds none may always take one batch.
+ * Quota. A batch keeps its chunk until all its runs are finished. So the chunks that are out are
+ * limited (`submit_limit`), and an executor may hold at most as many as are left for the others (A.
+ * Choudhury, E. Hahne, "Dynamic queue length thresholds", 1998): the first executor that hangs
+ * takes at most a half, the second at most a third. Each may always have one batch.
  *
  * Compaction. Entries of ended timers leave waiting chunks, a few chunks in a poll, and chunks that
  * fit into one are merged. So waiting runs need no more chunks than the timers that live.
  *
- * Limit: about TW__OUTBOXES executors at the same time. The hash of an executor gives the place
- * where the search for its outbox begins. If that one and its neighbors are in use, the runs stay
- * in the wheel until the next tick.
+ * Limit: about TW__OUTBOXES executors at the same time. If the place of an executor's hash and its
+ * neighbors are in use, the runs stay in the wheel until the next tick.
  */
 #ifndef TW_WHEEL_OUTBOX_H
 #define TW_WHEEL_OUTBOX_H

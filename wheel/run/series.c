@@ -2,10 +2,9 @@
  * What follows on a run: the next one of a series, a re-arm that the callback asked for, or a
  * persistent timer that is disarmed.
  *
- * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each gets a
- * run, or is missed and counts as an overrun. The missed policy says which instants that have
- * passed still get a run. It is applied twice: when a run begins, and when it has returned. Runs of
- * one series never overlap, since the next is armed when one has returned.
+ * The nominal instants of a fixed-rate series are first + n * period. Each gets a run, or is missed
+ * and counts as an overrun. The missed policy is applied when a run begins, and when it has
+ * returned. Runs of one series never overlap: the next is armed when one has returned.
  */
 #include "wheel/timer/schedule.h"
 #include "wheel/core/wake.h"
@@ -69,10 +68,9 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 }
 
 /*
- * The timer is armed for `tick`. If it is not to be (`arms`), it is persistent, and is armed for
- * what it was armed for during the run, or disarmed. Room for the entry cannot fail: the lane's
- * reserve was there before the claim. False: the timer was cancelled meanwhile, or its service
- * closed.
+ * Arms the timer for `tick`. If it is not to be (`arms`), it is persistent, and gets what it was
+ * armed for during the run, or is disarmed. There is room for the entry since before the claim.
+ * False: the timer was cancelled meanwhile, or its service closed.
  */
 static bool after_run(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		      uint64_t word, bool arms, uint64_t tick)

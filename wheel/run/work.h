@@ -1,18 +1,16 @@
 /*
  * Work: what the layers above want run on an executor, by the same face as batches of timers.
  *
- * A piece of work is its owner's memory and looks to an executor like a batch with one ticket, on
- * which it calls tw_run_one or tw_run_return. Handing over takes no memory and cannot fail: what
- * the executor refuses or gives back goes onto a stack of the service, whose driver offers it again
- * in its next tick. Work for the inline executor goes there too, and the driver runs it.
+ * A piece of work is its owner's memory, and a batch with one ticket to an executor. Handing over
+ * cannot fail: what the executor refuses or gives back goes onto a stack of the service, whose
+ * driver offers it again in its next tick. The driver runs work for the inline executor from there.
  *
- * Life: IDLE -> submitted -> run(work) -> IDLE. The owner submits it again only from inside run or
- * after it. Once run is called nobody else touches the work: run may free it.
+ * The owner submits work again only from inside run or after it. Once run is called nobody else
+ * touches the work: run may free it.
  *
- * Trampoline. An executor may run tickets inside its submit. Work never runs inside
- * tw__work_submit: tw__work_run pushes it onto the service's stack there. What the executor runs
- * inside the driver's submit does run. So a layer's submit runs no user code, and a chain of
- * submits needs one frame.
+ * Trampoline. If an executor runs tickets inside its submit, tw__work_run pushes the work onto the
+ * service's stack, except inside the driver's submit. So a layer's submit runs no user code, and a
+ * chain of submits needs one frame.
  *
  * The owner of work holds its service (tw__service_hold), which then refuses to close: there is
  * always a driver. A holder that is destroyed while its work is out leaves (tw__service_leave), and
@@ -81,8 +79,8 @@ static inline void tw__work_submit_later(struct tw__work *work)
 }
 
 /*
- * The owner has ended: from now on the driver runs the work where it would offer it, so an executor
- * that refuses without end holds up nobody. The work calls no user function any more.
+ * The owner has ended, and the work calls no user function any more: the driver runs it where it
+ * would offer it, so an executor that refuses without end holds up nobody.
  */
 static inline void tw__work_leave_executor(struct tw__work *work)
 {
