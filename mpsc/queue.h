@@ -1,26 +1,22 @@
 /*
  * The MPSC queue: a lane for each thread that has pushed, and the record of each thread.
  *
- * A thread gets its lane at its first push, and finds it in a thread-local cache ever after. The
- * cache is keyed by a queue id that is never used twice. When the thread ends, its lane stays, is
- * drained, and goes to the next thread that comes.
+ * A thread gets its lane at its first push, and finds it in a thread-local cache, keyed by a queue
+ * id that is never used twice. When the thread ends, its lane stays, is drained, and goes to the
+ * next thread that comes.
  *
- * A thread has one record, which holds its ties to queues and what it runs. The record of a thread
- * that has ended serves the next one. The lists of lanes and of records only grow.
+ * A thread's record holds its ties to queues and what it runs, and serves the next thread after its
+ * end. The lists of lanes and of records only grow. The registry's lock guards records, ties,
+ * owners and the lists' growth: a thread's end and a queue's cannot meet halfway.
  *
- * One process-wide lock (the registry's) guards records, ties, owners and the lists' growth: a
- * thread's end and a queue's cannot meet halfway. In a forked child the one thread forgets its ties
- * (mpsc/base/process.h).
- *
- * End of a thread: one key's destructor. If a later exit handler of the thread uses the library
- * again, the thread takes a record anew, and the destructor is called once more.
+ * End of a thread: one key's destructor. If a later exit handler of the thread uses the library,
+ * the thread takes a record anew, and the destructor is called once more.
  *
  * End of the code: dlclose of a plugin that contains the static library, or exit(). The key goes,
- * and records are freed if no object is left; in a forked child nothing is freed. Then no thread is
- * inside the library, though threads that have used it may live on. At exit() threads may be
- * inside, and objects may be left: a thread that ends now leaves its part to the system. The
- * handler is atexit's, not a destructor of the library: it comes after the end of the static
- * objects of C++ that were made after the first object of the library.
+ * and records are freed if no object is left; in a forked child nothing is freed. At dlclose no
+ * thread is inside the library, though threads that have used it may live on. At exit() threads may
+ * be inside: one that ends now leaves its part to the system. The handler is atexit's: it comes
+ * after the end of the static objects of C++ that were made after the first object of the library.
  *
  * Pairing table
  *   QUEUE1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane
