@@ -1,6 +1,7 @@
 /*
  * Timers for asio programs, with the interface of asio::steady_timer. C++17, header only, for the
- * standalone asio 1.22 or later.
+ * standalone asio 1.22 or later, or for Boost 1.79 or later: define TICKWHEEL_BOOST_ASIO before the
+ * include. tickwheel::asio is then another name of tickwheel::boost_asio.
  *
  *     asio::io_context io;
  *     tickwheel::asio::timer timeout(io, 30s);
@@ -38,15 +39,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <asio/any_io_executor.hpp>
-#include <asio/async_result.hpp>
-#include <asio/error.hpp>
-#include <asio/execution_context.hpp>
-#include <asio/wait_traits.hpp>
-
 #include "tickwheel/cpp/asio_alarm.hpp"
 
-namespace tickwheel::asio
+namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE
 {
 
 /*
@@ -54,19 +49,19 @@ namespace tickwheel::asio
  * before the context's first timer is made. The service must outlive the context. Throws
  * asio::service_already_exists.
  */
-inline void use_service_of(::asio::execution_context &context, tw_service *service)
+inline void use_service_of(net::execution_context &context, tw_service *service)
 {
-	::asio::make_service<detail::timer_service>(context, service);
+	net::make_service<detail::timer_service>(context, service);
 }
 
-template <class Executor = ::asio::any_io_executor> class basic_timer
+template <class Executor = net::any_io_executor> class basic_timer
 {
       public:
 	using executor_type = Executor;
 	using clock_type = std::chrono::steady_clock;
 	using duration = clock_type::duration;
 	using time_point = clock_type::time_point;
-	using traits_type = ::asio::wait_traits<clock_type>;
+	using traits_type = net::wait_traits<clock_type>;
 
 	/* The type of timer with another executor. */
 	template <class Executor1> struct rebind_executor {
@@ -88,7 +83,7 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 
 	template <class Context>
 	using if_context =
-	    std::enable_if_t<std::is_convertible_v<Context &, ::asio::execution_context &>>;
+	    std::enable_if_t<std::is_convertible_v<Context &, net::execution_context &>>;
 	template <class Context, class = if_context<Context>>
 	explicit basic_timer(Context &context) : basic_timer(executor_type(context.get_executor()))
 	{
@@ -186,45 +181,44 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 	/* Blocks until the expiry. */
 	void wait()
 	{
-		::asio::error_code error;
+		error_code error;
 		wait(error);
 		if (error)
-			throw std::system_error(error, "tickwheel: wait");
+			throw system_error(error, "tickwheel: wait");
 	}
-	void wait(::asio::error_code &error)
+	void wait(error_code &error)
 	{
 		error = service_->now() < due_
 			    ? detail::blocked_thread().wait(service_->service(), due_)
-			    : ::asio::error_code();
+			    : error_code();
 	}
 
 	/* Completes with (error_code): no error at the expiry, operation_aborted after a cancel. */
-	template <class Token = typename ::asio::default_completion_token<executor_type>::type>
+	template <class Token = typename net::default_completion_token<executor_type>::type>
 	auto
-	async_wait(Token &&token = typename ::asio::default_completion_token<executor_type>::type())
+	async_wait(Token &&token = typename net::default_completion_token<executor_type>::type())
 	{
-		return ::asio::async_initiate<Token, void(::asio::error_code)>(initiate{this},
-									       token);
+		return net::async_initiate<Token, void(error_code)>(initiate{this}, token);
 	}
 
-#if !defined(ASIO_NO_DEPRECATED)
-	std::size_t cancel(::asio::error_code &error)
+#if !defined(ASIO_NO_DEPRECATED) && !defined(BOOST_ASIO_NO_DEPRECATED)
+	std::size_t cancel(error_code &error)
 	{
-		error = ::asio::error_code();
+		error = error_code();
 		return cancel();
 	}
-	std::size_t cancel_one(::asio::error_code &error)
+	std::size_t cancel_one(error_code &error)
 	{
-		error = ::asio::error_code();
+		error = error_code();
 		return cancel_one();
 	}
 	time_point expires_at() const
 	{
 		return expiry();
 	}
-	std::size_t expires_at(const time_point &expiry, ::asio::error_code &error)
+	std::size_t expires_at(const time_point &expiry, error_code &error)
 	{
-		error = ::asio::error_code();
+		error = error_code();
 		return expires_at(expiry);
 	}
 	duration expires_from_now() const
@@ -235,9 +229,9 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 	{
 		return expires_after(delay);
 	}
-	std::size_t expires_from_now(const duration &delay, ::asio::error_code &error)
+	std::size_t expires_from_now(const duration &delay, error_code &error)
 	{
-		error = ::asio::error_code();
+		error = error_code();
 		return expires_after(delay);
 	}
 #endif
@@ -266,7 +260,7 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 		using wait = detail::wait_of<std::decay_t<Handler>, Executor>;
 		auto *made = wait::make(std::forward<Handler>(handler), executor_, *alarm_);
 		if (due_ <= known_now_) {
-			::asio::error_code none;
+			error_code none;
 			made->complete(made, &none);
 			return;
 		}
@@ -308,7 +302,7 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 
 using timer = basic_timer<>;
 
-} // namespace tickwheel::asio
+} // namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE
 
 #endif
 #endif

@@ -12,11 +12,14 @@ cpp_bare := objects errors
 cpp_bins := $(cpp_17:%=$B/test/cpp/%.17) $(cpp_all:%=$B/test/cpp/%.20) $(cpp_bare:%=$B/test/cpp/%.noexcept)
 wraps_coroutine := -Wl,--wrap=malloc,--wrap=calloc
 
-has_asio  := $(shell printf '$(hash)include <asio.hpp>\n' | \
+# The same programs with the standalone asio and with Boost's, each if it is installed.
+has_cxx_header = $(shell printf '$(hash)include <$(1)>\n' | \
 	$(cxx) -std=c++17 -E -x c++ - >/dev/null 2>&1 && echo yes)
+has_asio  := $(call has_cxx_header,asio.hpp)
+has_boost := $(call has_cxx_header,boost/asio/recycling_allocator.hpp)
 asio_all  := $(patsubst test/cpp/asio/%.cpp,%,$(wildcard test/cpp/asio/*.cpp))
-asio_dir  := $B/test/cpp/asio
-asio_bins := $(if $(has_asio),$(asio_all:%=$(asio_dir)/%.ours) $(asio_all:%=$(asio_dir)/%.theirs))
+asio_bins := $(foreach which,$(if $(has_asio),asio) $(if $(has_boost),boost),\
+	$(foreach timer,ours theirs,$(asio_all:%=$B/test/cpp/$(which)/%.$(timer))))
 
 $B/test/cpp/%.17: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
@@ -32,13 +35,15 @@ $B/test/cpp/%.noexcept: test/cpp/%.cpp $(archives) $B/flags
 	$(call say,c++)$(call cpp_build,-std=c++17 -fno-exceptions) -o $@ $< $(archives)
 
 # asio's own headers have an uninitialized value at -O1.
-$B/test/cpp/asio/%.ours: test/cpp/asio/%.cpp $(archives) $B/flags
+asio_build = $(call cpp_build,-std=c++20) -Wno-maybe-uninitialized \
+	$(if $(filter boost,$(notdir $(@D))),-DTICKWHEEL_BOOST_ASIO)
+$B/test/cpp/asio/%.ours $B/test/cpp/boost/%.ours: test/cpp/asio/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -o $@ $< $(archives)
+	$(call say,c++)$(asio_build) -o $@ $< $(archives)
 
-$B/test/cpp/asio/%.theirs: test/cpp/asio/%.cpp $B/flags
+$B/test/cpp/asio/%.theirs $B/test/cpp/boost/%.theirs: test/cpp/asio/%.cpp $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -DWITH_STEADY_TIMER -o $@ $<
+	$(call say,c++)$(asio_build) -DWITH_STEADY_TIMER -o $@ $<
 
 $B/bench/cpp/asio_timer: bench/cpp/asio_timer.cpp $(archives) $B/flags
 	@mkdir -p $(@D)

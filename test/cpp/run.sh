@@ -1,6 +1,7 @@
 #!/bin/sh
 # cpp.sh BUILD_DIR: runs the C++ tests. Each program in BUILD_DIR/test/cpp/asio was built with
-# asio::steady_timer (.theirs) and with tickwheel::asio::timer (.ours): both must write the same.
+# asio::steady_timer (.theirs) and with tickwheel::asio::timer (.ours): both must write the same. In
+# BUILD_DIR/test/cpp/boost they are built with Boost's asio.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -23,17 +24,16 @@ for program in "$dir"/*.17 "$dir"/*.20 "$dir"/*.noexcept; do
 done
 
 programs=0
-for ours in "$dir"/asio/*.ours; do
-	[ -e "$ours" ] || break
-	name=$(basename "$ours" .ours)
-	theirs=$dir/asio/$name.theirs
-	timeout 120 "$ours" >"$out/ours" 2>"$out/err" || fail "asio/$name: fails with ours"
-	timeout 120 "$theirs" >"$out/theirs" 2>"$out/err" || fail "asio/$name: fails with theirs"
-	diff "$out/theirs" "$out/ours" >"$out/err" || fail "asio/$name: theirs (<) is not ours (>)"
+for ours in "$dir"/asio/*.ours "$dir"/boost/*.ours; do
+	[ -e "$ours" ] || continue
+	theirs=${ours%.ours}.theirs
+	name=${ours#"$dir"/}
+	timeout 120 "$ours" >"$out/ours" 2>"$out/err" || fail "$name fails"
+	timeout 120 "$theirs" >"$out/theirs" 2>"$out/err" || fail "$name: theirs fails"
+	diff "$out/theirs" "$out/ours" >"$out/err" || fail "$name: theirs (<) is not ours (>)"
 	programs=$((programs + 1))
 done
-if [ $programs -eq 0 ]; then
-	echo "cpp: asio was not found (libasio-dev): its programs are left out"
-else
-	echo "cpp: ok ($programs programs write the same with asio's timer and with ours)"
-fi
+for which in asio:libasio-dev boost:libboost1.81-dev; do
+	ls "$dir/${which%:*}"/*.ours >/dev/null 2>&1 || echo "cpp: ${which%:*} was not found (${which#*:}): left out"
+done
+echo "cpp: ok ($programs programs write the same with asio's timer and with ours)"

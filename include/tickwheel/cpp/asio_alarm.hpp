@@ -29,14 +29,11 @@
 
 #include <unistd.h>
 
-#include <asio/error.hpp>
-#include <asio/execution_context.hpp>
-
 #include "../service.h"
 #include "asio_wait.hpp"
 #include "base.hpp"
 
-namespace tickwheel::asio::detail
+namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 {
 
 class spin_lock
@@ -90,11 +87,10 @@ struct clocks {
 	}
 };
 
-inline ::asio::error_code code_of(int negative_errno) noexcept
+inline error_code code_of(int negative_errno) noexcept
 {
-	return negative_errno < 0
-		   ? ::asio::error_code(-negative_errno, ::asio::error::get_system_category())
-		   : ::asio::error_code();
+	return negative_errno < 0 ? error_code(-negative_errno, net::error::get_system_category())
+				  : error_code();
 }
 
 /*
@@ -150,7 +146,7 @@ class blocked_thread
 {
       public:
 	/* operation_aborted: the service is being closed. */
-	::asio::error_code wait(tw_service *service, time_point due)
+	error_code wait(tw_service *service, time_point due)
 	{
 		tw_task task = {};
 		task.size = sizeof task;
@@ -176,7 +172,7 @@ class blocked_thread
 		auto *self = static_cast<blocked_thread *>(arg);
 		std::lock_guard<std::mutex> guard(self->mutex_); /* else it could be gone */
 		if (fate != TW_FATE_FIRED)
-			self->error_ = ::asio::error::operation_aborted;
+			self->error_ = net::error::operation_aborted;
 		self->ended_ = true;
 		self->changed_.notify_one();
 	}
@@ -184,7 +180,7 @@ class blocked_thread
 	std::mutex mutex_;
 	std::condition_variable changed_;
 	bool ended_ = false;
-	::asio::error_code error_;
+	error_code error_;
 };
 
 class alarm
@@ -233,7 +229,7 @@ class alarm
 			for (; n < most && !waits_.empty(); n++)
 				taken.push(waits_.pop());
 		}
-		taken.complete(::asio::error::operation_aborted);
+		taken.complete(net::error::operation_aborted);
 		return n;
 	}
 
@@ -246,7 +242,7 @@ class alarm
 			found = waits_.remove(id);
 		}
 		if (found)
-			complete_one(found, ::asio::error::operation_aborted);
+			complete_one(found, net::error::operation_aborted);
 	}
 
 	/* No callback finds a wait after it. Returns the waits. */
@@ -313,7 +309,7 @@ class alarm
 		return r == -ERANGE ? 0 : r;
 	}
 
-	static void complete_one(wait *one, const ::asio::error_code &error)
+	static void complete_one(wait *one, const error_code &error)
 	{
 		one->complete(one, &error);
 	}
@@ -331,14 +327,14 @@ class alarm
 };
 
 /* One for each context: its service, and its alarms. */
-class timer_service : public ::asio::execution_context::service
+class timer_service : public net::execution_context::service
 {
       public:
 	using key_type = timer_service;
-	static inline ::asio::execution_context::id id;
+	static inline net::execution_context::id id;
 
-	explicit timer_service(::asio::execution_context &context)
-	    : ::asio::execution_context::service(context)
+	explicit timer_service(net::execution_context &context)
+	    : net::execution_context::service(context)
 	{
 		tw_service_config config = {};
 		config.size = sizeof config;
@@ -346,11 +342,11 @@ class timer_service : public ::asio::execution_context::service
 		config.thread_name = "tw-asio";
 		int r = tw_service_create(&own_, &config);
 		if (r)
-			throw std::system_error(code_of(r), "tickwheel: service");
+			throw system_error(code_of(r), "tickwheel: service");
 		service_ = own_;
 	}
-	timer_service(::asio::execution_context &context, tw_service *shared)
-	    : ::asio::execution_context::service(context), service_(shared)
+	timer_service(net::execution_context &context, tw_service *shared)
+	    : net::execution_context::service(context), service_(shared)
 	{
 	}
 	~timer_service() override
@@ -382,7 +378,7 @@ class timer_service : public ::asio::execution_context::service
 	void end_alarm(alarm *ended)
 	{
 		unlink(ended);
-		ended->close().complete(::asio::error::operation_aborted);
+		ended->close().complete(net::error::operation_aborted);
 		ended->unref();
 	}
 
@@ -423,10 +419,10 @@ class timer_service : public ::asio::execution_context::service
 
 template <class Executor> timer_service &service_of(const Executor &executor)
 {
-	::asio::execution_context &context = ::asio::query(executor, ::asio::execution::context);
-	return ::asio::use_service<timer_service>(context);
+	net::execution_context &context = net::query(executor, net::execution::context);
+	return net::use_service<timer_service>(context);
 }
 
-} // namespace tickwheel::asio::detail
+} // namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 
 #endif

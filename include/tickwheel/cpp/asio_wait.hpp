@@ -11,24 +11,57 @@
 #include <utility>
 #include <variant>
 
-#include <asio/any_io_executor.hpp>
-#include <asio/associated_allocator.hpp>
-#include <asio/associated_cancellation_slot.hpp>
-#include <asio/associated_executor.hpp>
-#include <asio/cancellation_type.hpp>
-#include <asio/error_code.hpp>
-#include <asio/execution.hpp>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
-#include <asio/prefer.hpp>
-#include <asio/recycling_allocator.hpp>
+#ifdef TICKWHEEL_BOOST_ASIO
+#include <boost/system/system_error.hpp>
+#define TICKWHEEL_ASIO_HEADER(name) <boost/asio/name.hpp>
+#define TICKWHEEL_ASIO_NAMESPACE boost_asio
+#else
+#include <asio/system_error.hpp>
+#define TICKWHEEL_ASIO_HEADER(name) <asio/name.hpp>
+#define TICKWHEEL_ASIO_NAMESPACE asio
+#endif
+// clang-format off
+#include TICKWHEEL_ASIO_HEADER(any_io_executor)
+#include TICKWHEEL_ASIO_HEADER(associated_allocator)
+#include TICKWHEEL_ASIO_HEADER(associated_cancellation_slot)
+#include TICKWHEEL_ASIO_HEADER(associated_executor)
+#include TICKWHEEL_ASIO_HEADER(async_result)
+#include TICKWHEEL_ASIO_HEADER(cancellation_type)
+#include TICKWHEEL_ASIO_HEADER(error)
+#include TICKWHEEL_ASIO_HEADER(execution)
+#include TICKWHEEL_ASIO_HEADER(execution_context)
+#include TICKWHEEL_ASIO_HEADER(io_context)
+#include TICKWHEEL_ASIO_HEADER(post)
+#include TICKWHEEL_ASIO_HEADER(prefer)
+#include TICKWHEEL_ASIO_HEADER(recycling_allocator)
+#include TICKWHEEL_ASIO_HEADER(wait_traits)
+// clang-format on
 
-namespace tickwheel::asio::detail
+namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE
+{
+#ifdef TICKWHEEL_BOOST_ASIO
+namespace net = ::boost::asio;
+using ::boost::system::error_code;
+using ::boost::system::system_error;
+#else
+namespace net = ::asio;
+using ::asio::error_code;
+using ::asio::system_error;
+#endif
+} // namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE
+#ifdef TICKWHEEL_BOOST_ASIO
+namespace tickwheel
+{
+namespace asio = boost_asio; /* a program may use both, in different files */
+}
+#endif
+
+namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 {
 
 /* error NULL: the wait is destroyed, and its handler is not called. */
 struct wait {
-	using complete_fn = void(wait *, const ::asio::error_code *error);
+	using complete_fn = void(wait *, const error_code *error);
 	explicit wait(complete_fn *fn) noexcept : complete(fn)
 	{
 	}
@@ -78,7 +111,7 @@ class wait_list
 		*this = others;
 		return removed;
 	}
-	void complete(const ::asio::error_code &error)
+	void complete(const error_code &error)
 	{
 		while (!empty()) {
 			wait *popped = pop();
@@ -103,26 +136,26 @@ template <class Executor> class busy
       public:
 	explicit busy(const Executor &executor)
 	    : executor_(executor),
-	      tracked_(::asio::prefer(executor, ::asio::execution::outstanding_work.tracked))
+	      tracked_(net::prefer(executor, net::execution::outstanding_work.tracked))
 	{
 	}
 	template <class F> void post(F &&f)
 	{
-		::asio::post(executor_, std::forward<F>(f));
+		net::post(executor_, std::forward<F>(f));
 	}
 
       private:
-	using tracked = std::decay_t<decltype(::asio::prefer(
-	    std::declval<const Executor &>(), ::asio::execution::outstanding_work.tracked))>;
+	using tracked = std::decay_t<decltype(net::prefer(
+	    std::declval<const Executor &>(), net::execution::outstanding_work.tracked))>;
 	Executor executor_;
 	tracked tracked_;
 };
 
 /* The usual executor is an io_context's in an any_io_executor. Its own calls are cheaper. */
-template <> class busy<::asio::any_io_executor>
+template <> class busy<net::any_io_executor>
 {
       public:
-	explicit busy(const ::asio::any_io_executor &executor) : busy_(choose(executor))
+	explicit busy(const net::any_io_executor &executor) : busy_(choose(executor))
 	{
 	}
 	template <class F> void post(F &&f)
@@ -130,19 +163,19 @@ template <> class busy<::asio::any_io_executor>
 		if (auto *plain = std::get_if<busy<plain_executor>>(&busy_))
 			plain->post(std::forward<F>(f));
 		else
-			::asio::post(std::get<other>(busy_).executor, std::forward<F>(f));
+			net::post(std::get<other>(busy_).executor, std::forward<F>(f));
 	}
 
       private:
-	using plain_executor = ::asio::io_context::executor_type;
+	using plain_executor = net::io_context::executor_type;
 	struct other {
-		::asio::any_io_executor executor, tracked;
+		net::any_io_executor executor, tracked;
 	};
 	using either = std::variant<busy<plain_executor>, other>;
 
-	static either choose(const ::asio::any_io_executor &executor)
+	static either choose(const net::any_io_executor &executor)
 	{
-#if !defined(ASIO_NO_TYPEID)
+#if !defined(ASIO_NO_TYPEID) && !defined(BOOST_ASIO_NO_TYPEID)
 		/* The target() of asio 1.22 does not compare the types. */
 		if (executor.target_type() == typeid(plain_executor))
 			return either(std::in_place_index<0>, *executor.target<plain_executor>());
@@ -150,7 +183,7 @@ template <> class busy<::asio::any_io_executor>
 		return either(
 		    std::in_place_index<1>,
 		    other{executor,
-			  ::asio::prefer(executor, ::asio::execution::outstanding_work.tracked)});
+			  net::prefer(executor, net::execution::outstanding_work.tracked)});
 	}
 
 	either busy_;
@@ -158,11 +191,11 @@ template <> class busy<::asio::any_io_executor>
 
 /* A handler with its argument. */
 template <class Handler> struct bound {
-	using allocator_type = ::asio::associated_allocator_t<Handler>;
+	using allocator_type = net::associated_allocator_t<Handler>;
 
 	allocator_type get_allocator() const noexcept
 	{
-		return ::asio::get_associated_allocator(handler);
+		return net::get_associated_allocator(handler);
 	}
 	void operator()()
 	{
@@ -170,7 +203,7 @@ template <class Handler> struct bound {
 	}
 
 	Handler handler;
-	::asio::error_code error;
+	error_code error;
 };
 
 class alarm;
@@ -189,9 +222,9 @@ template <class Alarm> class slot_cancel
 	{
 		alarm_.unref();
 	}
-	void operator()(::asio::cancellation_type_t type)
+	void operator()(net::cancellation_type_t type)
 	{
-		if (type != ::asio::cancellation_type::none)
+		if (type != net::cancellation_type::none)
 			alarm_.cancel_id(id_);
 	}
 
@@ -202,18 +235,17 @@ template <class Alarm> class slot_cancel
 
 template <class Handler, class Executor> class wait_of : public wait
 {
-	using handler_executor = ::asio::associated_executor_t<Handler, Executor>;
-	using handler_allocator = ::asio::associated_allocator_t<Handler>;
+	using handler_executor = net::associated_executor_t<Handler, Executor>;
+	using handler_allocator = net::associated_allocator_t<Handler>;
 
 	/* Memory that asio keeps for a context's threads, unless the handler brings its own. */
 	static auto allocator_of(const Handler &handler) noexcept
 	{
 		if constexpr (std::is_same_v<handler_allocator, std::allocator<void>>)
-			return ::asio::recycling_allocator<wait_of>();
+			return net::recycling_allocator<wait_of>();
 		else
 			return typename std::allocator_traits<handler_allocator>::
-			    template rebind_alloc<wait_of>(
-				::asio::get_associated_allocator(handler));
+			    template rebind_alloc<wait_of>(net::get_associated_allocator(handler));
 	}
 
       public:
@@ -224,7 +256,7 @@ template <class Handler, class Executor> class wait_of : public wait
 		using traits = std::allocator_traits<decltype(allocator)>;
 		wait_of *at = traits::allocate(allocator, 1);
 		std::uint64_t id = alarm.next_id();
-		auto slot = ::asio::get_associated_cancellation_slot(handler);
+		auto slot = net::get_associated_cancellation_slot(handler);
 		try {
 			if (slot.is_connected())
 				slot.template emplace<slot_cancel<Alarm>>(alarm, id);
@@ -241,17 +273,17 @@ template <class Handler, class Executor> class wait_of : public wait
 	template <class H>
 	wait_of(H &&handler, const Executor &executor)
 	    : wait(end), handler_(std::forward<H>(handler)),
-	      busy_(::asio::get_associated_executor(handler_, executor))
+	      busy_(net::get_associated_executor(handler_, executor))
 	{
 		if constexpr (std::is_same_v<handler_executor, Executor>) {
-			if (::asio::get_associated_executor(handler_, executor) == executor)
+			if (net::get_associated_executor(handler_, executor) == executor)
 				return;
 		}
 		timers_busy_.emplace(executor);
 	}
 
 	/* The memory is free before the handler can run. */
-	static void end(wait *ended, const ::asio::error_code *error)
+	static void end(wait *ended, const error_code *error)
 	{
 		auto *self = static_cast<wait_of *>(ended);
 		auto allocator = allocator_of(self->handler_);
@@ -269,6 +301,6 @@ template <class Handler, class Executor> class wait_of : public wait
 	std::optional<busy<Executor>> timers_busy_; /* if the handler's executor is another */
 };
 
-} // namespace tickwheel::asio::detail
+} // namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 
 #endif

@@ -5,7 +5,17 @@
 #include <cstdio>
 #include <cstdlib>
 
+#ifdef TICKWHEEL_BOOST_ASIO
+#include <boost/asio.hpp>
+namespace boost::asio
+{
+using system::error_code;
+using system::system_error;
+} // namespace boost::asio
+namespace asio = boost::asio;
+#else
 #include <asio.hpp>
+#endif
 
 #ifdef WITH_STEADY_TIMER
 template <class Executor>

@@ -67,7 +67,7 @@ void the_system_executor()
 	context.join();
 }
 
-#if defined(ASIO_HAS_CO_AWAIT)
+#if defined(ASIO_HAS_CO_AWAIT) || defined(BOOST_ASIO_HAS_CO_AWAIT)
 using strand_of_io = asio::strand<asio::io_context::executor_type>;
 
 asio::awaitable<void> work_in_turns(strand_of_io strand, std::atomic<int> &inside,
@@ -105,7 +105,7 @@ int main()
 	a_pool();
 	a_strand();
 	the_system_executor();
-#if defined(ASIO_HAS_CO_AWAIT)
+#if defined(ASIO_HAS_CO_AWAIT) || defined(BOOST_ASIO_HAS_CO_AWAIT)
 	a_strand_of_coroutines();
 #endif
 	std::puts("executors: ok");

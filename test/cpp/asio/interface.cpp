@@ -294,7 +294,7 @@ void throws_out_of_run()
 	}
 }
 
-#if defined(ASIO_HAS_CO_AWAIT)
+#if defined(ASIO_HAS_CO_AWAIT) || defined(BOOST_ASIO_HAS_CO_AWAIT)
 asio::awaitable<void> sleep_twice(std::string who, timer::duration each)
 {
 	timer t(co_await asio::this_coro::executor);
@@ -363,7 +363,7 @@ int main()
 	allocators();
 	a_handler_that_only_moves();
 	throws_out_of_run();
-#if defined(ASIO_HAS_CO_AWAIT)
+#if defined(ASIO_HAS_CO_AWAIT) || defined(BOOST_ASIO_HAS_CO_AWAIT)
 	awaitables();
 	default_tokens();
 #endif
