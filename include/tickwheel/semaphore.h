@@ -80,7 +80,7 @@ TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, int32_t n, uint64_t tim
  *
  * Returns:
  *   0         fn will be called, unless it is cancelled
- *   -EAGAIN   2^28 functions wait: try again
+ *   -EAGAIN   2^28 functions and tasks of the service's semaphores and strands wait: try again
  *   -ENOMEM   no memory
  *   -EINVAL   n is below 1; n is above 1 and above the capacity
  */

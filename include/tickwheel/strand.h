@@ -54,7 +54,7 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
  * Returns:
  *   0            fn will run
  *   -ESHUTDOWN   the strand is closed
- *   -EAGAIN      2^28 tasks wait: try again
+ *   -EAGAIN      2^28 tasks and functions of the service's strands and semaphores wait: try again
  *   -ENOMEM      no memory
  */
 TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);

@@ -92,6 +92,28 @@ Test(faults_layers, strands)
 	refuse_each_in_turn(use_strand, 3);
 }
 
+static int use_semaphore(struct rig *rig)
+{
+	tw_semaphore *semaphore = NULL;
+	tw_waiter waiters[SOME] = {{0}};
+	int r = tw_semaphore_create(&semaphore, rig->service, NULL, 0);
+	cr_assert((r == 0) == (semaphore != NULL));
+	int n = 0;
+	for (; n < SOME && r == 0; n++) {
+		r = tw_semaphore_acquire_async(semaphore, 1, count, NULL, &waiters[n]);
+		cr_assert((r == 0) == (waiters[n].id != 0));
+	}
+	for (int i = 0; i < n && waiters[i].id; i++)
+		expect_eq(tw_semaphore_cancel(semaphore, waiters[i]), TW_CANCELLED);
+	expect_eq(tw_semaphore_destroy(semaphore), 0);
+	return r;
+}
+
+Test(faults_layers, semaphores)
+{
+	refuse_each_in_turn(use_semaphore, 2);
+}
+
 static int one_turn(struct tw_turn *turn, void *arg)
 {
 	count(arg);
