@@ -25,25 +25,18 @@
  * The total timeout settles a job in any state. Its attempt may go on then (INSIDE), and so may
  * retry.allow (ASKED): `release` waits for both, `done` does not.
  *
- * User code that is due. A job is in one list at most: that of the thread which has the lock, or
- * the limiter's. `todo` says what is called next:
- *
- *   STOP      until `stop` has returned: `done` waits
- *   ASK       in the limiter's list; if the job settles meanwhile, it becomes DONE
- *   DONE      the event SETTLED and `done`
- *   RELEASE   `release`
- *
- * A thread calls what is in its list when it gives up the lock (tw__limiter_unlock). The tick
- * thread calls nothing: its list is the limiter's, from which the work `tell` takes one job at a
- * time. That work is submitted again before it calls anything, so a callback that blocks holds up
- * nobody.
+ * User code that is due follows from the state and the flags (tw__job_go_on). One thread calls it:
+ * the one that brought the change, when it is done with its own part. The job is BUSY meanwhile: a
+ * thread that changes it then leaves the rest to that thread. The tick thread calls nothing: it
+ * leaves the job in the limiter's list (BUSY, too), from which the work `tell` takes one at a time.
+ * That work is submitted again before it calls anything, so a callback that blocks holds up nobody.
  *
  * Runners. A permit is not given to a certain job: the work `run` takes the first in line when it
- * gets to run. It goes on with the next as long as no user code is due. One that starts a job first
- * submits the work again if another can start.
+ * gets to run, and goes on with the next. One that calls a user's function first submits the work
+ * again if another job can start.
  *
  * Users of the object: `run` (as ACTIVE) and `tell` while they are out, each timer, each call that
- * gives up the lock and comes back. So the limiter outlives what is on its way.
+ * gives up the lock and comes back, a runner. So the limiter outlives what is on its way.
  *
  * A job with times has one timer of the service, for its next instant. The tick thread runs it. It
  * goes by the clock and the state, so it does no harm if it comes early or late. A job that ends
@@ -79,14 +72,6 @@ enum tw__job_state {
 	TW__JOB_SETTLED
 };
 
-enum tw__job_todo {
-	TW__TODO_NOTHING,
-	TW__TODO_STOP,
-	TW__TODO_ASK,
-	TW__TODO_DONE,
-	TW__TODO_RELEASE
-};
-
 enum {
 	TW__JOB_ASYNC = 1,
 	TW__JOB_KEEP = 2,
@@ -96,12 +81,15 @@ enum {
 	TW__JOB_IN_FN = 16,
 	TW__JOB_COMPLETED = 32, /* by tw_job_complete */
 	TW__JOB_OVERDUE = 64,   /* past its timeout */
-	TW__JOB_STOPPED = 128,  /* `stop` was called, or is not called any more */
-	TW__JOB_STARTING = 256, /* the event STARTED has not returned: `done` waits */
+	TW__JOB_STOP_DUE = 128,
+	TW__JOB_STOPPED = 256,  /* `stop` was due, or is not called any more */
+	TW__JOB_STARTING = 512, /* the event STARTED has not returned: `done` waits */
+	TW__JOB_TOKEN = 1024,   /* of the rate: it is out until the function is called */
+	TW__JOB_BUSY = 2048,    /* a thread calls user code, or the job is in the list */
 	/* of the end */
-	TW__JOB_ASKED = 512, /* retry.allow has not returned */
-	TW__JOB_TOLD = 1024, /* `done` has returned */
-	TW__JOB_FINISHED = 2048
+	TW__JOB_ASKED = 4096, /* retry.allow has not returned */
+	TW__JOB_TOLD = 8192,  /* `done` has returned */
+	TW__JOB_FINISHED = 16384
 };
 
 struct tw__job;
@@ -141,7 +129,7 @@ struct tw__in_ring {
 struct tw__job {
 	struct tw__node node;
 	union {
-		struct tw__in_line place; /* in the inbox, or a list to tell */
+		struct tw__in_line place; /* in the inbox, or in `tells` */
 		struct tw__in_ring ring;  /* in line, or delayed */
 	};
 	tw_job_fn *fn;
@@ -161,10 +149,8 @@ struct tw__job {
 	int16_t priority;
 	uint8_t state;         /* enum tw__job_state */
 	uint8_t status;        /* enum tw_job_status, SETTLED */
-	uint8_t todo;          /* enum tw__job_todo */
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: tw__job_answers; threads sleep on it */
-	const void *teller;    /* the thread that has it in its list */
 };
 
 /* Jobs in order of priority, first in first out: a ring for each priority that is there. */
@@ -173,18 +159,6 @@ struct tw__job_line {
 	uint64_t count;
 	uint64_t extra; /* permits that these wait for, beyond one for each */
 };
-
-/* User code to be called without the lock. */
-struct tw__tells {
-	struct tw__line jobs;
-	bool idle;
-	struct tw_limiter_event retried; /* kind 0: none */
-};
-
-#define TW__NOTHING_TO_TELL(tells)                    \
-	{                                             \
-		.jobs = {.end = &(tells).jobs.first } \
-	}
 
 /* ----------------------------------------------------------------- limiter */
 
@@ -212,11 +186,11 @@ struct tw__idles {
 
 /* When attempts started: a token comes back an interval later. */
 struct tw__rate {
-	uint64_t *starts_ns; /* ring; NULL: no rate */
+	uint64_t *starts_ns; /* ring */
 	uint32_t room, first, used;
-	uint32_t out; /* tokens of attempts that have left the line, and not begun */
-	uint32_t most;
-	uint64_t interval_ns;
+	uint32_t out;         /* tokens of attempts that have left the line, and not begun */
+	uint32_t most;        /* 0: no rate */
+	uint64_t interval_ns; /* INT64_MAX: none comes back */
 	struct tw__due due;
 };
 
@@ -244,10 +218,11 @@ struct tw_limiter {
 	struct tw__job_line line, delayed;
 	struct tw__permits permits;
 	uint64_t unfinished;
-	_Atomic uint32_t room_rings; /* for those who wait for room, as the object's bell */
-	uint32_t room_sleepers;
-	struct tw__node_batch gone;    /* given back in pieces: each is a meeting with submitters */
-	struct tw__tells tells, *mine; /* mine: of who has the lock */
+	uint32_t room_sleepers;     /* threads that wait for room */
+	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */
+	struct tw__line tells;      /* jobs whose user code the executor calls */
+	bool tells_idle;            /* and idle listeners */
+	uint32_t calls;             /* of user code but jobs: a runner sees whether it has called */
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;
@@ -268,11 +243,6 @@ extern struct tw__job_options tw__plain_options;
 static inline bool tw__job_is_own(const struct tw__job *job)
 {
 	return job->options != &tw__plain_options;
-}
-
-static inline bool tw__tells_any(const struct tw__tells *tells)
-{
-	return tells->jobs.first || tells->idle || tells->retried.kind;
 }
 
 static inline struct tw__listener *tw__listener_of(tw__link link)
@@ -317,5 +287,122 @@ static inline tw_job tw__attempt_handle(const struct tw__job *job)
 {
 	return (tw_job){.id = tw__node_handle(&job->node), .attempt = job->attempts};
 }
+
+/* ---------------------------------------------------------------------- lock.c */
+
+void tw__job_line_add(struct tw__job_line *line, struct tw__job *job);
+void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job);
+
+/* The due rings at that instant instead; UINT64_MAX: never. */
+void tw__due_set(struct tw__due *due, uint64_t at_ns);
+void tw__due_stop(struct tw__due *due);
+
+/* Of a token that is out: its attempt's function is called next. Not under the lock. */
+void tw__rate_begin(struct tw_limiter *l);
+
+/* starts 0: no rate. 0 or -ENOMEM: then nothing has changed. */
+int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns);
+
+/* The job is submitted; and comes into line, for the first time or for a retry. */
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job);
+void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+
+/* A job that waits leaves its line. */
+void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+
+/* Takes over what is in the inbox. */
+void tw__inbox_look(struct tw_limiter *l);
+
+/* Takes the lock. All that was submitted is known then. */
+void tw__limiter_lock(struct tw_limiter *l);
+
+/*
+ * Drops n users, and gives up the lock; submits what may start, and what the executor is to tell.
+ * Who has changed nothing may unlock the object instead.
+ */
+void tw__limiter_leave(struct tw_limiter *l, uint32_t n);
+
+/* The first in line may start. If it lacks nothing but a token, the limiter looks again then. */
+bool tw__limiter_may_start(struct tw_limiter *l);
+
+/* A job that waits in line may come, as far as max_pending says. */
+bool tw__limiter_has_room(struct tw_limiter *l);
+
+/* -------------------------------------------------------------------- settle.c */
+
+/* Final. The job is in no line; tw__job_go_on is next. */
+void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error);
+
+/* Threads that wait for the job look. */
+void tw__job_wake(struct tw__job *job);
+
+/* Frees the node when its time has come. */
+void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
+
+/* `stop` is due for the attempt, once. */
+void tw__job_stop(struct tw__job *job);
+
+/* The attempt has really ended; tw__job_go_on is next. */
+void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
+		     uint64_t now_ns);
+
+/* What follows on its end. True: a retry may; false: the job has settled. */
+bool tw__attempt_decide(struct tw_limiter *l, struct tw__job *job);
+
+/* Somebody has completed it, and its function has but to return. */
+void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job);
+
+/* It is past a time if the clock says so. */
+void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+
+bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
+
+/* The delay before the next attempt by the policy: drawn once for each retry. */
+uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
+
+/* Whether a retry is wanted is known now. False: the job has settled instead. */
+bool tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns);
+
+/* The due is set for the job's next instant, or stopped. */
+void tw__job_keep_time(struct tw__job *job);
+bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
+
+/* A job in line is past a time: it leaves, and settles. */
+void tw__stay_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+
+/* A time of the job has passed; tw__job_go_on is next. */
+void tw__time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+
+/* Room for one result more than there may come. 0 or -ENOMEM. */
+int tw__results_reserve(struct tw_limiter *l);
+void tw__results_put(struct tw__results *results);
+void tw__result_of(const struct tw__job *job, struct tw_job_result *out);
+
+/* ---------------------------------------------------------------------- tell.c */
+
+enum tw__teller {
+	TW__TICK, /* calls nothing itself */
+	TW__CALLER /* not retry.allow */,
+	TW__EXECUTOR
+};
+
+/*
+ * Calls the user code of the job that is due, and what follows from it; the lock is given up
+ * meanwhile. The caller is a user, and does not touch the job afterwards.
+ */
+void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller);
+
+/* The ring of a job's due. */
+void tw__job_time(struct tw__due *due);
+
+/* The listener is called next, with the results. */
+void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
+
+/* Calls listeners that are due; the lock is given up meanwhile. The caller is a user. */
+void tw__tell_idle(struct tw_limiter *l);
+
+/* What the works do. */
+void tw__limiter_tell(struct tw__work *work);
+void tw__limiter_run(struct tw__work *work);
 
 #endif

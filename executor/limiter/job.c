@@ -1,7 +1,224 @@
-/* Jobs of a limiter from outside, once they are submitted: complete, cancel, wait, ask. */
-#include "executor/limiter/lock.h"
-#include "executor/limiter/settle.h"
-#include "executor/limiter/tell.h"
+/*
+ * Jobs of a limiter from outside: submit, complete, cancel, wait, ask. Calls lock.c, settle.c and
+ * tell.c.
+ */
+#include <string.h>
+
+#include "executor/limiter/internal.h"
+#include "mpsc/base/reserve.h"
+
+/* -------------------------------------------------------------------- input */
+
+static int task_check(struct tw_limiter_task *task)
+{
+	const char *bad = NULL, *beyond = NULL;
+	struct tw_retry *retry = &task->retry;
+	const uint32_t flags =
+	    TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL;
+	if (!retry->factor_x100)
+		retry->factor_x100 = 100;
+	if (!retry->cap_ns)
+		retry->cap_ns = TW_MAX_DELAY_NS;
+	tw__need(&bad, task->fn, "fn");
+	tw__need(&bad, !(task->flags & ~flags), "flags");
+	tw__need(&bad, task->priority >= INT16_MIN && task->priority <= INT16_MAX, "priority");
+	tw__need(&bad, !task->reserved, "reserved");
+	tw__need(&bad, retry->count <= 1u << 30, "retry.count");
+	tw__need(&bad, retry->factor_x100 >= 100 && retry->factor_x100 <= 100000,
+		 "retry.factor_x100");
+	tw__need(&bad, retry->jitter <= TW_RETRY_JITTER_FULL, "retry.jitter");
+	tw__need(&bad, !retry->reserved, "retry.reserved");
+	tw__need(&beyond, task->queue_timeout_ns <= TW_MAX_DELAY_NS, "queue_timeout_ns");
+	tw__need(&beyond, task->attempt_timeout_ns <= TW_MAX_DELAY_NS, "attempt_timeout_ns");
+	tw__need(&beyond, task->timeout_ns <= TW_MAX_DELAY_NS, "timeout_ns");
+	tw__need(&beyond, retry->delay_ns <= TW_MAX_DELAY_NS, "retry.delay_ns");
+	tw__need(&beyond, retry->cap_ns <= TW_MAX_DELAY_NS, "retry.cap_ns");
+	tw__need(&beyond, retry->deadline_ns <= TW_MAX_DELAY_NS, "retry.deadline_ns");
+	return tw__bad_member(bad ? -EINVAL : -ERANGE, "tw_limiter_submit_task", "tw_limiter_task",
+			      bad ? bad : beyond);
+}
+
+/* --------------------------------------------------------------------- make */
+
+struct tw__job_options tw__plain_options = {.until_ns = UINT64_MAX,
+					    .total_until_ns = UINT64_MAX,
+					    .retry_deadline_ns = UINT64_MAX,
+					    .permits = 1};
+
+static bool is_plain(const struct tw_limiter_task *task)
+{
+	return !task->queue_timeout_ns && !task->attempt_timeout_ns && !task->timeout_ns &&
+	       !task->retry.count && task->permits <= 1 && !task->stop && !task->release;
+}
+
+static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job *job,
+					    const struct tw_limiter_task *task, uint64_t now_ns)
+{
+	const struct tw_retry *retry = &task->retry;
+	struct tw__job_options *o = tw__alloc(sizeof *o);
+	if (o)
+		*o = (struct tw__job_options){
+		    .job = job,
+		    .due = {.limiter = l, .ring = tw__job_time},
+		    .queue_timeout_ns = task->queue_timeout_ns,
+		    .attempt_timeout_ns = task->attempt_timeout_ns,
+		    .until_ns = UINT64_MAX,
+		    .total_until_ns = tw__instant_after(now_ns, task->timeout_ns),
+		    .retry_deadline_ns = tw__instant_after(now_ns, retry->deadline_ns),
+		    .retry = *retry,
+		    .delay_ns = retry->delay_ns < retry->cap_ns ? retry->delay_ns : retry->cap_ns,
+		    .permits = task->permits ? task->permits : 1,
+		    .stop = task->stop,
+		    .release = task->release};
+	return o;
+}
+
+/* A node, filled in; not known to anybody yet. */
+static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns,
+		struct tw__job **out)
+{
+	struct tw__node *node;
+	int r = tw__node_get(&l->nodes, &l->object, &node);
+	if (r)
+		return r;
+	struct tw__job *job = *out = (struct tw__job *)(void *)node;
+	/* the node's head is its table's */
+	memset((char *)job + sizeof job->node, 0, sizeof *job - sizeof job->node);
+	job->state = TW__JOB_COMING;
+	job->fn = task->fn;
+	job->arg = task->arg;
+	job->done = task->done;
+	job->context = tw__context_capture();
+	job->name = task->name;
+	job->since_ns = now_ns;
+	job->options = is_plain(task) ? &tw__plain_options : make_options(l, job, task, now_ns);
+	if (!job->options) {
+		tw__node_put(&l->nodes, node);
+		return -ENOMEM;
+	}
+	job->flags = (uint16_t)((task->flags & TW_LIMITER_TASK_ASYNC ? TW__JOB_ASYNC : 0) |
+				(task->flags & TW_LIMITER_TASK_KEEP ? TW__JOB_KEEP : 0));
+	job->priority = (int16_t)task->priority;
+	return 0;
+}
+
+/* Its timer may be on the way. The lock is held. */
+static void unmake(struct tw_limiter *l, struct tw__job *job)
+{
+	job->state = TW__JOB_SETTLED;
+	job->flags = TW__JOB_FINISHED;
+	tw__job_keep_time(job);
+	tw__job_look_for_end(l, job);
+}
+
+/* ------------------------------------------------------------------- accept */
+
+/*
+ * Whether the limiter takes this job, apart from memory. Jobs in line that can start now do not
+ * count as waiting.
+ */
+static int admit(struct tw_limiter *l, const struct tw__job *job)
+{
+	if (tw_load_relaxed(&l->object.closed))
+		return -ESHUTDOWN;
+	if (job->options->permits > l->permits.limit)
+		return -EINVAL; /* told after the unlock */
+	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
+		return -EBUSY;
+	uint64_t in_line = l->line.count + l->line.extra;
+	bool fits = l->permits.out + in_line + job->options->permits <= l->permits.limit;
+	return tw__limiter_has_room(l) && (l->config.max_pending || fits) ? 0 : -EAGAIN;
+}
+
+/* As admit. A job whose total timeout passes meanwhile is taken, and times out in line. */
+static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
+{
+	int r;
+	bool in_time = true;
+	tw__job_keep_time(job); /* it rings */
+	while ((r = admit(l, job)) == -EAGAIN && in_time) {
+		if (job->options->total_until_ns <= tw_service_now(l->service))
+			return 0;
+		l->room_sleepers++;
+		in_time = tw__object_await(&l->object, deadline_ns);
+		l->room_sleepers--;
+		tw__inbox_look(l);
+	}
+	return r == -EAGAIN ? -ETIMEDOUT : r;
+}
+
+/* For a job that asks for more than a function. The lock is held. */
+static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limiter_task *task,
+		 uint64_t now_ns, tw_job *out)
+{
+	int r = admit(l, job);
+	if (r == -EAGAIN && task->wait_ns) {
+		bool is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
+		tw__object_use(&l->object);
+		r = admit_waiting(l, job,
+				  is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns));
+		l->object.users--;                   /* not the last one: its creator is */
+		now_ns = tw_service_now(l->service); /* it comes into line now */
+	}
+	if (!r && l->config.flags & TW_LIMITER_COLLECT)
+		r = tw__results_reserve(l);
+	if (r) {
+		l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
+		unmake(l, job);
+		return r;
+	}
+	if (out)
+		*out = tw__job_handle(job);
+	tw__job_accept(l, job);
+	tw__job_enqueue(l, job, now_ns);
+	tw__job_keep_time(job);
+	return 0;
+}
+
+static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
+{
+	struct tw__job *job;
+	uint64_t now_ns = tw_service_now(l->service);
+	int r = make(l, task, now_ns, &job);
+	if (r)
+		return r;
+	bool needs_lock = !l->has_inbox || tw__job_is_own(job) || job->priority != 0;
+	if (!needs_lock && !tw_load_relaxed(&l->object.closed)) {
+		if (out)
+			*out = tw__job_handle(job);
+		enum tw__posted posted =
+		    tw__object_post(&l->object, tw__in_line_link(&job->place), false);
+		if (posted == TW__RAISED)
+			tw__work_submit(&l->run);
+		if (posted != TW__REFUSED)
+			return 0;
+	}
+	tw__limiter_lock(l);
+	r = enter(l, job, task, now_ns, out);
+	tw__limiter_leave(l, 0); /* the limiter may be gone */
+	return r == -EINVAL
+		   ? tw__bad_member(r, "tw_limiter_submit_task", "tw_limiter_task", "permits")
+		   : r;
+}
+
+int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
+{
+	struct tw_limiter_task known;
+	int r = task ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("task is NULL");
+	if (!r)
+		r = TW__STRUCT_READ(tw_limiter_task, &known, done, task);
+	if (!r)
+		r = task_check(&known);
+	return r ? r : submit(l, &known, out);
+}
+
+int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
+{
+	struct tw_limiter_task task = {.size = sizeof task, .fn = fn, .arg = arg};
+	if (!l || !fn)
+		return tw__invalid("%s is NULL", l ? "fn" : "limiter");
+	return tw_limiter_submit_task(l, &task, out);
+}
 
 /* The job of a handle, or NULL. The lock is held: it stays what it is. */
 static struct tw__job *find(struct tw_limiter *l, tw_job handle)
@@ -34,21 +251,22 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value)
 		tw__attempt_completed(l, job);
 	else
 		tw__attempt_end(l, job, error, value, now_ns);
+	tw__job_go_on(l, job, TW__CALLER);
 	return late ? TW_JOB_LATE : 0;
 }
 
 int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 {
-	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (!r && (error > 0 || error < -4095))
 		r = tw__bad(-EINVAL, __func__, "error");
 	if (r)
 		return r;
-	tw__limiter_lock(l, &tells);
+	tw__limiter_lock(l);
+	tw__object_use(&l->object);
 	r = complete(l, job, error, value);
 	l->counters.refused_completions += r < 0;
-	tw__limiter_unlock(l, 0);
+	tw__limiter_leave(l, 1);
 	return r == -EINVAL ? tw__invalid("the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
 }
 
@@ -56,25 +274,27 @@ int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 
 int tw_job_cancel(tw_limiter *l, tw_job handle)
 {
-	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	tw__limiter_lock(l, &tells);
+	tw__limiter_lock(l);
+	tw__object_use(&l->object);
 	struct tw__job *job = find(l, handle);
 	if (!job || job->state == TW__JOB_SETTLED) {
 		r = TW_GONE;
 	} else if (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED) {
 		tw__job_leave_line(l, job, tw_service_now(l->service));
 		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED);
+		tw__job_go_on(l, job, TW__CALLER);
 		r = TW_CANCELLED;
 	} else {
 		job->flags |= TW__JOB_CANCELLED;
 		if (job->flags & TW__JOB_INSIDE)
-			tw__job_stop(l, job);
+			tw__job_stop(job);
+		tw__job_go_on(l, job, TW__CALLER);
 		r = TW_RUNNING;
 	}
-	tw__limiter_unlock(l, 0);
+	tw__limiter_leave(l, 1);
 	return r;
 }
 
@@ -82,7 +302,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 {
 	if (TW__OBJECT_CHECK(l, "limiter"))
 		return false;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	struct tw__job *job = find(l, handle);
 	bool is =
 	    job &&
@@ -123,7 +343,7 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 		r = tw__bad(-EINVAL, __func__, "priority");
 	if (r)
 		return r;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	r = set_priority(l, find(l, handle), (int16_t)priority);
 	tw__limiter_leave(l, 0);
 	return r;
@@ -140,6 +360,13 @@ static bool has_no_result(const struct tw__job *job)
 	return job->flags & TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
 }
 
+/* This thread is the one that drops the job next. */
+static bool is_dropped_here(struct tw_limiter *l, const struct tw__job *job)
+{
+	return l->ended && (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED) &&
+	       tw__inside_object(&l->object, &l->line);
+}
+
 /* The job stays while this thread waits. The lock is given up meanwhile. */
 static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
 {
@@ -148,7 +375,7 @@ static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t dead
 	while (!tw__job_answers(job) && in_time) {
 		tw__object_unlock(&l->object);
 		in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
-		tw__limiter_lock(l, NULL);
+		tw__limiter_lock(l);
 	}
 	job->waiters--;
 	return tw__job_answers(job) ? 0 : -ETIMEDOUT;
@@ -160,14 +387,14 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	if (r)
 		return r;
 	uint64_t deadline_ns = timeout_ns ? tw__deadline_in(timeout_ns) : 0;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	struct tw__job *job = find(l, handle);
 	bool waits = job && !tw__job_answers(job);
 	tw__object_use(&l->object);
 	if (!job || has_no_result(job))
 		r = TW_GONE;
 	else if (waits &&
-		 (tw__inside_object(&l->object, job) || (timeout_ns && tw__job_is_mine(job))))
+		 (tw__inside_object(&l->object, job) || (timeout_ns && is_dropped_here(l, job))))
 		r = -EDEADLK;
 	else if (waits)
 		r = timeout_ns ? await_answer(l, job, deadline_ns) : -ETIMEDOUT;
@@ -192,7 +419,7 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	struct tw__job *job = find(l, handle);
 	bool is_over = !job || (has_no_result(job) && !(job->flags & TW__JOB_INSIDE));
 	r = is_over ? TW_JOB_STATE_GONE : states[job->state];

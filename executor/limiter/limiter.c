@@ -1,14 +1,9 @@
 /* The limiter as a whole: its birth and end, pause, close, waiting until it is idle, statistics. */
 #include <string.h>
 
-#include "executor/limiter/lock.h"
+#include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
-#include "executor/limiter/settle.h"
-#include "executor/limiter/tell.h"
 #include "wheel/timer/schedule.h"
-
-/* Of a close: then others have the lock, the tick thread among them. */
-enum { DROPPED_IN_A_ROW = 64 };
 
 /* No job is left, and no listener is due. */
 static bool is_idle(const struct tw_limiter *l)
@@ -29,6 +24,13 @@ static bool holds(struct tw_limiter *l, uint32_t max_concurrency)
 	       (!blocks || !capacity || max_concurrency < capacity);
 }
 
+/* Both are 0: no rate. TW_FOREVER: refilled by hand. */
+static bool interval_fits(uint32_t starts, uint64_t interval_ns)
+{
+	return (interval_ns <= TW_MAX_DELAY_NS || interval_ns == TW_FOREVER) &&
+	       (interval_ns == 0) == (starts == 0);
+}
+
 static int config_check(const struct tw_limiter_config *c)
 {
 	const char *bad = NULL;
@@ -39,10 +41,7 @@ static int config_check(const struct tw_limiter_config *c)
 	tw__need(&bad, c->max_pending <= (c->flags & TW_LIMITER_NO_QUEUE ? 0 : TW__NODES_MAX),
 		 "max_pending");
 	tw__need(&bad, c->rate_starts <= TW__MAX_RATE, "rate_starts");
-	tw__need(&bad,
-		 c->rate_interval_ns <= TW_MAX_DELAY_NS &&
-		     (c->rate_interval_ns == 0) == (c->rate_starts == 0),
-		 "rate_interval_ns");
+	tw__need(&bad, interval_fits(c->rate_starts, c->rate_interval_ns), "rate_interval_ns");
 	return tw__bad_member(-EINVAL, "tw_limiter_create", "tw_limiter_config", bad);
 }
 
@@ -85,14 +84,14 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	tw__object_set_name(&l->object, c->name);
 	if (!c->max_pending && !(c->flags & TW_LIMITER_NO_QUEUE))
 		l->config.max_pending = TW__NODES_MAX;
-	l->has_inbox = l->config.max_pending == TW__NODES_MAX && !c->rate_starts &&
+	l->has_inbox = l->config.max_pending == TW__NODES_MAX &&
 		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED));
 	l->paused = c->flags & TW_LIMITER_PAUSED;
 	l->permits.limit = c->max_concurrency;
 	l->random = c->seed ? tw__random_mix(c->seed) : tw__living_seed(service);
 	tw__line_init(&l->idles.waiting);
 	tw__line_init(&l->idles.due);
-	tw__line_init(&l->tells.jobs);
+	tw__line_init(&l->tells);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
 	tw__work_init(&l->run, service, tw__object_base(&l->object).executor, tw__limiter_run);
 	l->run.is_job = !(c->flags & TW_LIMITER_NONBLOCKING);
@@ -137,8 +136,8 @@ int tw_limiter_destroy(tw_limiter *l)
 		return 0;
 	if (tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
-	tw__limiter_lock(l, NULL);
-	if (!is_idle(l) || l->permits.attempts || l->object.sleepers || l->room_sleepers) {
+	tw__limiter_lock(l);
+	if (!is_idle(l) || l->permits.attempts || l->object.sleepers) {
 		tw__limiter_leave(l, 0);
 		return -EBUSY;
 	}
@@ -167,8 +166,7 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 	bool in_time = timeout_ns != 0;
 	while (!is_idle(l) && i->told <= before && in_time) {
 		in_time = tw__object_await(&l->object, deadline_ns);
-		tw__object_unlock(&l->object);
-		tw__limiter_lock(l, NULL);
+		tw__inbox_look(l);
 	}
 	return is_idle(l) || i->told > before ? 0 : -ETIMEDOUT;
 }
@@ -180,7 +178,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 		return r;
 	if (timeout_ns && tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	tw__object_use(&l->object);
 	r = await_idle(l, timeout_ns);
 	tw__limiter_leave(l, 1);
@@ -202,22 +200,22 @@ static void listener_add(struct tw_limiter *l, struct tw__listener *listener)
 		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
 	} else {
 		tw__listener_is_due(l, listener);
-		l->mine->idle = true;
+		tw__tell_idle(l);
 	}
 }
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
-	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	struct tw__listener *listener = listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
-	tw__limiter_lock(l, &tells);
+	tw__limiter_lock(l);
+	tw__object_use(&l->object);
 	listener_add(l, listener);
-	tw__limiter_unlock(l, 0);
+	tw__limiter_leave(l, 1);
 	return 0;
 }
 
@@ -228,7 +226,7 @@ int tw_limiter_set_paused(tw_limiter *l, bool paused)
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	l->paused = paused;
 	tw__limiter_leave(l, 0);
 	return 0;
@@ -241,7 +239,7 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 		r = tw__bad(-EINVAL, __func__, "max_concurrency");
 	if (r)
 		return r;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	l->permits.limit = max_concurrency;
 	tw__limiter_leave(l, 0);
 	return 0;
@@ -250,15 +248,13 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
 	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (!r && !l->config.rate_starts)
-		r = tw__invalid("the limiter was created without a rate");
-	if (!r && (!starts || starts > TW__MAX_RATE))
+	if (!r && (starts > TW__MAX_RATE || (!starts && interval_ns)))
 		r = tw__bad(-EINVAL, __func__, "starts");
-	if (!r && (!interval_ns || interval_ns > TW_MAX_DELAY_NS))
+	if (!r && !interval_fits(starts, interval_ns))
 		r = tw__bad(-EINVAL, __func__, "interval_ns");
 	if (r)
 		return r;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	r = tw__rate_set(l, starts, interval_ns);
 	tw__limiter_leave(l, 0);
 	return r;
@@ -266,34 +262,36 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 
 /* -------------------------------------------------------------------- close */
 
-/* Refuses jobs from now on. The call becomes a user. */
+/* Refuses jobs from now on. The call becomes a user. The lock is taken. */
 static void begin_close(struct tw_limiter *l)
 {
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	tw__object_use(&l->object);
-	tw__object_close(&l->object);
-	tw__limiter_leave(l, 0);
+	if (tw__object_close(&l->object) && l->room_sleepers)
+		tw__object_ring(&l->object);
 }
 
-/* In the order in which they would have run; those that wait for a retry last. */
+/*
+ * In the order in which they would have run; those that wait for a retry last. The lock is held,
+ * and given up now and then. The caller is a user. `inside` tells tw_job_wait who drops.
+ */
 static void drop_all(struct tw_limiter *l)
 {
 	struct tw__base base = tw__object_base(&l->object);
-	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
+	struct tw__inside inside = {
+	    .object = &l->object, .item = &l->line, .outer = tw__innermost_inside};
 	struct tw__job *job;
-	uint64_t now_ns = tw_service_now(l->service);
-	do {
-		tw__limiter_lock(l, &tells);
-		l->ended = true;
-		tw__base_leave_work(&base, &l->object.work);
-		for (int n = 0; n < DROPPED_IN_A_ROW; n++) {
-			if (!(job = l->line.first) && !(job = l->delayed.first))
-				break;
-			tw__job_leave_line(l, job, now_ns);
-			tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-		}
-		tw__limiter_unlock(l, 0);
-	} while (job);
+	unsigned steps = 0;
+	tw__innermost_inside = &inside;
+	l->ended = true;
+	tw__base_leave_work(&base, &l->object.work);
+	while ((job = l->line.first) || (job = l->delayed.first)) {
+		tw__job_leave_line(l, job, tw_service_now(l->service));
+		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
+		tw__job_go_on(l, job, TW__CALLER);
+		tw__object_breathe(&l->object, &steps);
+	}
+	tw__innermost_inside = inside.outer;
 }
 
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
@@ -309,12 +307,9 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	begin_close(l);
 	if (drops)
 		drop_all(l);
-	tw__limiter_lock(l, NULL);
 	r = await_idle(l, timeout_ns);
 	if (r && !drops) {
-		tw__object_unlock(&l->object);
 		drop_all(l);
-		tw__limiter_lock(l, NULL);
 		r = await_idle(l, 0);
 	}
 	tw__limiter_leave(l, 1);
@@ -323,7 +318,6 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
 {
-	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
@@ -337,9 +331,8 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	begin_close(l);
 	if (mode == TW_CLOSE_DROP)
 		drop_all(l);
-	tw__limiter_lock(l, &tells);
 	listener_add(l, listener);
-	tw__limiter_unlock(l, 1);
+	tw__limiter_leave(l, 1);
 	return 0;
 }
 
@@ -352,7 +345,7 @@ int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 		r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	const struct tw__counters *c = &l->counters;
 	struct tw_limiter_stats stats = {
 	    .max_concurrency = l->permits.limit,

@@ -2,15 +2,15 @@
  * The limiter's lock, and what whoever gives it up sees to: who may start, and who is called for
  * it. How jobs come into line: the inbox, the line, the rate's tokens.
  *
- * Inbox. Where nothing is to be decided at a submit (no bound, no rate, no results, no refusal
- * while paused), a plain job comes in without the lock. Who takes the lock takes over what is
+ * Inbox. Where nothing is to be decided at a submit (no bound, no results, no refusal while
+ * paused), a plain job comes in without the lock. Who takes the lock takes over what is
  * there, in the order of the submits. So nobody who has the lock acts on a state that lacks a job
  * whose submit has returned before.
  *
  * ACTIVE in the object's word means that somebody will take the lock and look: `run` is out; or all
  * permits are out, and who gives one back looks; or the limiter is paused, and who resumes it
- * looks. A submit that finds it not raised raises it, and submits `run`. Who gives up the lock sees
- * to it that this holds (tw__limiter_leave):
+ * looks; or no token is there, and the rate's due looks. A submit that finds it not raised raises
+ * it, and submits `run`. Who gives up the lock sees to it that this holds (tw__limiter_leave):
  *
  *   ACTIVE     somebody will look   then
  *   raised     yes                  it stays
@@ -35,7 +35,7 @@
  */
 #include <limits.h>
 
-#include "executor/limiter/lock.h"
+#include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
 #include "wheel/timer/schedule.h"
 
@@ -95,7 +95,7 @@ static void on_time(void *arg)
 {
 	struct tw__due *due = arg;
 	struct tw_limiter *l = due->limiter;
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l);
 	due->ring(due);
 	tw__limiter_leave(l, 1);
 }
@@ -105,11 +105,11 @@ static void look(struct tw__work *work)
 	on_time(TW__OWNER(struct tw__due, look, work));
 }
 
-bool tw__due_stop(struct tw__due *due)
+/* If it is on its way, it looks in vain. */
+void tw__due_stop(struct tw__due *due)
 {
 	if (due->is_out && tw__object_undelay(&due->limiter->object, due->timer))
 		due->is_out = false;
-	return !due->is_out;
 }
 
 void tw__due_set(struct tw__due *due, uint64_t at_ns)
@@ -119,8 +119,10 @@ void tw__due_set(struct tw__due *due, uint64_t at_ns)
 		tw__due_stop(due);
 		return;
 	}
-	/* one that can be neither moved nor taken back is on its way, and looks */
-	if (due->is_out && (tw_reset_at(l->service, due->timer, at_ns) == 0 || !tw__due_stop(due)))
+	if (due->is_out && tw_reset_at(l->service, due->timer, at_ns) == 0)
+		return;
+	tw__due_stop(due);
+	if (due->is_out) /* it is on its way, and looks */
 		return;
 	due->is_out = true;
 	if (tw_likely(!tw__object_delay(&l->object, TW_TASK_AT, at_ns, on_time, due, &due->timer)))
@@ -138,10 +140,11 @@ static uint64_t *start_at(struct tw__rate *rate, uint32_t place)
 	return &rate->starts_ns[((uint64_t)rate->first + place) % rate->room];
 }
 
-uint64_t tw__rate_tokens(struct tw_limiter *l)
+/* Tokens that are there; UINT64_MAX without a rate. */
+static uint64_t tokens(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
-	if (tw_likely(!rate->starts_ns))
+	if (tw_likely(!rate->most))
 		return UINT64_MAX;
 	uint64_t now_ns = tw_service_now(l->service);
 	while (rate->used && *start_at(rate, 0) + rate->interval_ns <= now_ns) {
@@ -162,7 +165,7 @@ static void on_token(struct tw__due *due)
 static bool token_is_there(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
-	if (tw__rate_tokens(l))
+	if (tokens(l))
 		return true;
 	if (rate->used && !rate->due.is_out) /* else an attempt that begins looks again */
 		tw__due_set(&rate->due, *start_at(rate, 0) + rate->interval_ns);
@@ -171,18 +174,20 @@ static bool token_is_there(struct tw_limiter *l)
 
 void tw__rate_begin(struct tw_limiter *l)
 {
-	tw__limiter_lock(l, NULL);
-	TW_ASSERT(l->rate.used < l->rate.room);
-	l->rate.out--;
-	/* planted: token_early */
-	*start_at(&l->rate, l->rate.used++) = tw_service_now(l->service);
+	struct tw__rate *rate = &l->rate;
+	tw__limiter_lock(l);
+	TW_ASSERT(rate->used < rate->room);
+	rate->out--;
+	uint64_t now_ns = tw_service_now(l->service); /* planted: token_early */
+	if (rate->most)
+		*start_at(rate, rate->used++) = now_ns;
 	tw__limiter_leave(l, 0);
 }
 
 int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
 	struct tw__rate *rate = &l->rate;
-	(void)tw__rate_tokens(l); /* those that are back, by the old interval */
+	(void)tokens(l); /* those that are back, by the old interval */
 	if (starts > rate->room) {
 		uint64_t *starts_ns = tw__alloc(starts * sizeof *starts_ns);
 		if (!starts_ns)
@@ -194,8 +199,10 @@ int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 		rate->room = starts;
 		rate->first = 0;
 	}
+	if (!starts || interval_ns == TW_FOREVER)
+		rate->used = 0;
 	rate->most = starts;
-	rate->interval_ns = interval_ns;
+	rate->interval_ns = interval_ns < INT64_MAX ? interval_ns : INT64_MAX;
 	rate->due.limiter = l;
 	rate->due.ring = on_token;
 	tw__due_stop(&rate->due); /* who needs a token says so again */
@@ -229,14 +236,6 @@ void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		job->queued_ns += now_ns - job->since_ns;
 }
 
-bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job)
-{
-	enum tw__posted posted = tw__object_post(&l->object, tw__in_line_link(&job->place), false);
-	if (posted == TW__RAISED)
-		tw__work_submit(&l->run);
-	return posted != TW__REFUSED;
-}
-
 void tw__inbox_look(struct tw_limiter *l)
 {
 	tw__link link;
@@ -250,10 +249,9 @@ void tw__inbox_look(struct tw_limiter *l)
 	}
 }
 
-void tw__limiter_lock(struct tw_limiter *l, struct tw__tells *tells)
+void tw__limiter_lock(struct tw_limiter *l)
 {
 	tw__object_lock(&l->object); /* planted: limiter_unlocked */
-	l->mine = tells ? tells : &l->tells;
 	tw__inbox_look(l);
 }
 
@@ -275,9 +273,9 @@ static uint64_t startable(struct tw_limiter *l)
 {
 	if (l->ended || l->paused || l->permits.out >= l->permits.limit || !token_is_there(l))
 		return 0;
-	uint64_t permits = l->permits.limit - l->permits.out, tokens = tw__rate_tokens(l);
+	uint64_t permits = l->permits.limit - l->permits.out, tokens_there = tokens(l);
 	permits -= l->line.extra < permits ? l->line.extra : permits;
-	return permits < tokens ? permits : tokens;
+	return permits < tokens_there ? permits : tokens_there;
 }
 
 bool tw__limiter_has_room(struct tw_limiter *l)
@@ -292,26 +290,21 @@ bool tw__limiter_has_room(struct tw_limiter *l)
 	return waiting - (able < in_line ? able : in_line) < most;
 }
 
-void tw__limiter_ring_for_room(struct tw_limiter *l)
-{
-	tw_add_relaxed(&l->room_rings, 1);
-	tw__futex_wake(&l->room_rings, INT32_MAX);
-}
-
 /* Those who wait for room are called if they are to look. */
 static void look_for_room(struct tw_limiter *l)
 {
 	bool refuses = tw_load_relaxed(&l->object.closed) ||
 		       (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES);
 	if (refuses || tw__limiter_has_room(l))
-		tw__limiter_ring_for_room(l);
+		tw__object_ring(&l->object);
 }
 
 /* Submits of plain jobs need call nobody. */
 static bool somebody_will_look(const struct tw_limiter *l)
 {
-	return l->run_out || (!tw_load_relaxed(&l->object.closed) &&
-			      (l->paused || l->permits.out >= l->permits.limit));
+	return l->run_out ||
+	       (!tw_load_relaxed(&l->object.closed) &&
+		(l->paused || l->permits.out >= l->permits.limit || l->rate.due.is_out));
 }
 
 /* True: the caller submits `run`. */
@@ -345,10 +338,10 @@ void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 	if (tw_unlikely(l->room_sleepers))
 		look_for_room(l);
 	bool was_active = l->active, run = attend_to_inbox(l);
-	bool tell = (l->tells.jobs.first || l->tells.idle) && !l->tell_out;
+	bool tell = (l->tells.first || l->tells_idle) && !l->tell_out;
 	if (tell) {
 		l->tell_out = true;
-		if (l->tells.jobs.first) /* the executor's, also after a close (drop_all) */
+		if (l->tells.first) /* the executor's, also after a close (drop_all) */
 			tw_store_relaxed(&l->object.work.executor, l->object.executor);
 		tw__object_use(&l->object);
 	}
@@ -360,15 +353,4 @@ void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 		tw__work_submit(&l->run);
 	if (tell)
 		tw__work_submit(&l->object.work);
-}
-
-bool tw__limiter_await_room(struct tw_limiter *l, uint64_t deadline_ns)
-{
-	uint32_t seen = tw_load_relaxed(&l->room_rings); /* as OBJECT3 */
-	l->room_sleepers++;
-	tw__object_unlock(&l->object);
-	bool in_time = tw__futex_wait(&l->room_rings, seen, deadline_ns);
-	tw__limiter_lock(l, NULL);
-	l->room_sleepers--;
-	return in_time;
 }

@@ -4,9 +4,8 @@
  */
 #include <string.h>
 
-#include "executor/limiter/settle.h"
+#include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
-#include "executor/limiter/lock.h"
 #include "wheel/timer/schedule.h"
 
 /* ------------------------------------------------------------------ results */
@@ -51,46 +50,7 @@ int tw__results_reserve(struct tw_limiter *l)
 	return 0;
 }
 
-void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener)
-{
-	listener->results = l->results;
-	if (l->results)
-		l->results->refs++;
-	tw__line_append(&l->idles.due, tw__in_line_link(&listener->place));
-}
-
-/* All that was added is finished. */
-static void idle_reached(struct tw_limiter *l)
-{
-	struct tw__idles *i = &l->idles;
-	i->reached++;
-	i->event_due = l->config.event != NULL;
-	if (l->results)
-		l->results->delivered = true;
-	while (i->waiting.first)
-		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
-	l->mine->idle = true;
-}
-
 /* ------------------------------------------------------------------ the end */
-
-/* Its address names the thread. */
-static _Thread_local char this_thread;
-
-void tw__tell(struct tw_limiter *l, struct tw__tells *tells, struct tw__job *job,
-	      enum tw__job_todo todo)
-{
-	TW_ASSERT_TINY_LOCKED(&l->object.lock);
-	TW_ASSERT(job->todo == TW__TODO_NOTHING);
-	job->todo = (uint8_t)todo;
-	job->teller = tells == &l->tells ? NULL : &this_thread;
-	tw__line_append(&tells->jobs, tw__in_line_link(&job->place));
-}
-
-bool tw__job_is_mine(const struct tw__job *job)
-{
-	return job->teller == &this_thread;
-}
 
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
@@ -108,49 +68,12 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 		tw__node_put_batch(&l->nodes, &l->gone);
 }
 
-void tw__job_finish(struct tw_limiter *l, struct tw__job *job)
-{
-	job->flags |= TW__JOB_FINISHED;
-	if (--l->unfinished == 0)
-		idle_reached(l);
-	tw__job_look_for_end(l, job);
-}
-
-void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job)
-{
-	if (!(job->flags & TW__JOB_TOLD) || job->flags & (TW__JOB_INSIDE | TW__JOB_ASKED))
-		return;
-	if (job->options->release)
-		tw__tell(l, l->mine, job, TW__TODO_RELEASE);
-	else
-		tw__job_finish(l, job);
-}
-
-static void wake_waiters(struct tw__job *job)
+void tw__job_wake(struct tw__job *job)
 {
 	if (tw_likely(!job->waiters))
 		return;
 	tw_store_release(&job->bell, 1);
 	tw__futex_wake(&job->bell, INT32_MAX);
-}
-
-void tw__job_told(struct tw_limiter *l, struct tw__job *job)
-{
-	job->flags |= TW__JOB_TOLD;
-	wake_waiters(job);
-	tw__job_look_for_release(l, job);
-}
-
-void tw__job_tell_when_free(struct tw_limiter *l, struct tw__job *job)
-{
-	if (job->todo == TW__TODO_STOP || job->flags & TW__JOB_STARTING)
-		return; /* who has called that comes here */
-	if (job->todo == TW__TODO_ASK)
-		job->todo = TW__TODO_DONE;
-	else if (job->done || l->config.event)
-		tw__tell(l, l->mine, job, TW__TODO_DONE);
-	else
-		tw__job_told(l, job);
 }
 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error)
@@ -167,8 +90,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 	if (l->config.flags & TW_LIMITER_COLLECT)
 		tw__result_of(job, &l->results->items[l->results->n++]);
 	if (status == TW_JOB_STATUS_TIMED_OUT)
-		wake_waiters(job);
-	tw__job_tell_when_free(l, job);
+		tw__job_wake(job);
 }
 
 /* ------------------------------------------------------------------ retries */
@@ -221,12 +143,12 @@ static void settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t
 		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error);
 }
 
-void tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns)
+bool tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns)
 {
 	uint64_t now_ns = tw_service_now(l->service);
 	if (!wanted || !tw__job_has_retries(l, job) || !can_wait(job, now_ns, delay_ns)) {
 		settle_by_result(l, job, now_ns);
-		return;
+		return false;
 	}
 	job->state = TW__JOB_DELAYED;
 	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP | TW__JOB_OVERDUE;
@@ -234,28 +156,18 @@ void tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, 
 	tw__job_line_add(&l->delayed, job);
 	l->counters.retried++;
 	tw__job_keep_time(job);
-	if (l->config.event) /* the job goes on meanwhile, and may end */
-		l->mine->retried = (struct tw_limiter_event){.kind = TW_LIMITER_EVENT_RETRIED,
-							     .attempt = job->attempts,
-							     .job = tw__job_handle(job),
-							     .id = job->id,
-							     .delay_ns = delay_ns};
+	return true;
 }
 
 /* ----------------------------------------------------------------- attempts */
 
-void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+bool tw__attempt_decide(struct tw_limiter *l, struct tw__job *job)
 {
-	if (tw_likely(!job->error) || !may_retry(l, job, now_ns)) {
-		settle_by_result(l, job, now_ns);
-	} else if (!job->options->retry.allow) {
-		tw__retry_answered(l, job, true, tw__job_draw_delay(l, job));
-	} else {
-		job->state = TW__JOB_ASKING;
-		job->options->until_ns = UINT64_MAX;
-		tw__tell(l, &l->tells, job, TW__TODO_ASK);
-		tw__job_keep_time(job);
-	}
+	uint64_t now_ns = job->error ? tw_service_now(l->service) : 0;
+	if (job->error && may_retry(l, job, now_ns))
+		return true;
+	settle_by_result(l, job, now_ns);
+	return false;
 }
 
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
@@ -269,26 +181,23 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW__JOB_SETTLED) {
 		l->permits.late--;
-		tw__job_look_for_release(l, job);
 		return;
 	}
 	bool overdue = job->flags & TW__JOB_OVERDUE; /* its result is ignored */
 	job->run_ns += run_ns;
 	job->error = overdue ? -ETIMEDOUT : error;
 	job->value = overdue ? NULL : value;
-	if (tw_likely(job->todo != TW__TODO_STOP)) {
-		tw__attempt_decide(l, job, now_ns);
-		return;
-	}
 	job->state = TW__JOB_ENDED;
-	job->options->until_ns = UINT64_MAX;
+	if (tw_likely(!(job->flags & (TW__JOB_BUSY | TW__JOB_STOP_DUE))))
+		return;
+	job->options->until_ns = UINT64_MAX; /* until `stop` has returned */
 	tw__job_keep_time(job);
 }
 
-void tw__job_stop(struct tw_limiter *l, struct tw__job *job)
+void tw__job_stop(struct tw__job *job)
 {
 	if (job->options->stop && !(job->flags & TW__JOB_STOPPED))
-		tw__tell(l, l->mine, job, TW__TODO_STOP);
+		job->flags |= TW__JOB_STOP_DUE;
 	job->flags |= TW__JOB_STOPPED;
 }
 
@@ -334,7 +243,7 @@ static void attempt_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t 
 	bool settles = o->total_until_ns <= now_ns || !may_retry(l, job, now_ns);
 	job->flags |= TW__JOB_OVERDUE;
 	o->until_ns = UINT64_MAX;
-	tw__job_stop(l, job);
+	tw__job_stop(job);
 	if (!settles)
 		return;
 	if (now_ns > job->since_ns) /* for the result; the time that follows does not count */
@@ -362,12 +271,11 @@ void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job)
 	tw__job_keep_time(job);
 }
 
-/* A time of the job has passed. What follows is the executor's to call. */
-static void time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+void tw__time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	bool is_delayed = job->state == TW__JOB_DELAYED;
 	if (job->state == TW__JOB_COMING) {
-		tw__limiter_ring_for_room(l);
+		tw__object_ring(&l->object);
 	} else if (job->state == TW__JOB_QUEUED) {
 		tw__stay_is_over(l, job, now_ns);
 	} else if (job->state == TW__JOB_RUNNING) {
@@ -382,17 +290,4 @@ static void time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t no
 		else
 			tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	}
-}
-
-void tw__job_time(struct tw__due *due)
-{
-	struct tw__job *job = TW__OWNER(struct tw__job_options, due, due)->job;
-	struct tw_limiter *l = due->limiter;
-	uint64_t now_ns = tw_service_now(l->service);
-	if (tw__job_is_due(job, now_ns))
-		time_has_come(l, job, now_ns);
-	due->is_out = false; /* not before: the job stays */
-	if (job->state != TW__JOB_SETTLED)
-		tw__job_keep_time(job);
-	tw__job_look_for_end(l, job);
 }

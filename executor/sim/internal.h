@@ -87,7 +87,7 @@ int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n);
 /* Queues a copy of the item. The lock is held. Returns 0 or -ENOMEM. */
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item);
 
-/* Drops what waits in a queue, and what workers hold of it. Runs go back to their services. */
+/* Drops the items of a queue, also those that workers hold. Runs go back to their services. */
 void tw__sim_drop(tw_sim *sim, unsigned queue);
 
 #endif

@@ -85,7 +85,7 @@ struct tw_limiter_config {
 
 	/* At most rate_starts (1 .. 2^20) attempts start in any span of rate_interval_ns. */
 	uint32_t rate_starts;
-	uint64_t rate_interval_ns; /* 1 .. TW_MAX_DELAY_NS; 0 with rate_starts 0 */
+	uint64_t rate_interval_ns; /* as of tw_limiter_set_rate; 0 with rate_starts 0 */
 
 	uint64_t seed;              /* of jitter; 0: drawn from the service's seed */
 	tw_limiter_event_fn *event; /* or NULL */
@@ -201,13 +201,16 @@ TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /*
- * Changes the rate of a limiter that was created with one. Tokens that are out return one new
- * interval after their attempts started.
+ * Sets, changes or takes off the rate. From this call on, at most `starts` attempts start in any
+ * span of interval_ns. Tokens that are out return one new interval after their attempts started.
+ *
+ * With interval_ns TW_FOREVER no token returns by itself: each such call refills the bucket, from
+ * which `starts` attempts may start. With both 0 the limiter has no rate.
  *
  * Returns:
  *   0         changed
- *   -EINVAL   starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS; the limiter was
- *             created without a rate
+ *   -EINVAL   starts is above 2^20, or 0 with an interval; interval_ns is not 1 .. TW_MAX_DELAY_NS
+ *             or TW_FOREVER, or 0 with starts
  *   -ENOMEM   no memory
  */
 TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t interval_ns);

@@ -293,8 +293,8 @@ static void set_limit(const struct words *words)
 
 static void set_rate(const struct words *words)
 {
-	say_answer(tw_limiter_set_rate(script_home.limiter, (uint32_t)words->number[0],
-				       (uint64_t)words->number[1] * MS));
+	uint64_t ns = words->numbers > 1 ? (uint64_t)words->number[1] * MS : TW_FOREVER;
+	say_answer(tw_limiter_set_rate(script_home.limiter, (uint32_t)words->number[0], ns));
 }
 
 static void wait_idle(const struct words *words)

@@ -93,6 +93,10 @@ static const struct script plain_ones[] = {
      {{"submit 0 bare {submit 1 2 bare priority=1; submit 3..8 bare; inbox}",
        "start 0, in inbox, start 1, start 2, start 3, start 4, start 5, start 6, start 7, start "
        "8"}}},
+    {"used with a rate",
+     {{"given rate=5 interval=1; submit 0 held", "start 0"},
+      {"submit 1 bare; inbox", "in inbox"},
+      {"end 0", "0 ok, start 1"}}},
 };
 
 Test(limiter_inbox, plain_ones)

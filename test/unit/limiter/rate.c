@@ -45,6 +45,26 @@ Test(limiter_rate, tokens)
 }
 
 static const struct script changes[] = {
+    {"a limiter without a rate gets one, and loses it",
+     {{"given limit=64; submit 0..3 bare", "start 0, start 1, start 2, start 3"},
+      {"rate 2 50; submit 4..7 bare", "start 4, start 5"},
+      {"advance 49", ""},
+      {"advance 1; submit 8 9 bare", "@50 start 6, start 7"},
+      {"rate 0 0", "start 8, start 9"},
+      {"submit 10 11 bare", "start 10, start 11"},
+      {"rate 1 50; submit 12 13 bare; advance 50", "start 12, @100 start 13"}}},
+    {"a rate that goes and comes between a token and its start counts it",
+     {{"given limit=64 rate=1 interval=50 hooks; submit 0 bare in_started {rate 0 0; rate 1 50}; "
+       "submit 1 bare",
+       "started 0, start 0, settled 0"},
+      {"advance 50", "@50 started 1, start 1, settled 1, idle"}}},
+    {"a bucket with an endless interval is refilled by hand",
+     {{"given limit=64 paused; rate 2; submit 0..9 bare; resume", "start 0, start 1"},
+      {"advance 1000", ""},
+      {"rate 3", "@1000 start 2, start 3, start 4"},
+      {"advance 1000; rate 1", "@2000 start 5"},
+      {"rate 2 10", "start 6"},
+      {"advance 20", "@2010 start 7, start 8, @2020 start 9"}}},
     {"a higher rate starts jobs now; tokens come back when they would have",
      {{"given limit=64 rate=2 interval=100; submit 0..7 bare", "start 0, start 1"},
       {"advance 10; rate 5 100", "@10 start 2, start 3, start 4"},
