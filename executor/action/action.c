@@ -6,8 +6,7 @@
  * timer at the next frame, or the caller. When the last one has left, the request ends (end.c).
  */
 
-#include "executor/action/end.h"
-#include "executor/action/flush.h"
+#include "executor/action/internal.h"
 #include "mpsc/base/reserve.h"
 #include "mpsc/base/entry.h"
 #include "wheel/timer/schedule.h"

@@ -7,7 +7,7 @@
  * answer that nothing of it runs any more.
  */
 
-#include "executor/action/end.h"
+#include "executor/action/internal.h"
 #include "mpsc/base/reserve.h"
 
 void tw__action_put(struct tw_action *action)
@@ -100,11 +100,12 @@ bool tw__action_close(struct tw_action *action, enum tw_fate fate)
 	action->closed = true;
 	action->fate = fate;
 	tw__action_detach(action);
-	if (!action->running)
+	bool ends_here = !action->running;
+	if (ends_here)
 		tw__action_ended(action);
 	if (!action->fn)
 		tw__immediate_gone(action);
-	return !action->running;
+	return ends_here;
 }
 
 void tw__action_release(struct tw_action *action)

@@ -6,8 +6,7 @@
  * the rest of the batch.
  */
 
-#include "executor/action/flush.h"
-#include "executor/action/end.h"
+#include "executor/action/internal.h"
 #include "mpsc/base/process.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)

@@ -146,9 +146,67 @@ static inline void tw__action_join(struct tw_action *action, struct tw__line *li
 
 static inline void tw__action_leave(struct tw_action *action)
 {
+	TW_ASSERT(action->line);
 	tw__line_leave(action->line, &action->place);
 	action->line = NULL;
 	action->scheduler->stats.armed--;
 }
+
+/* ------------------------------------------------------------ end.c, under the lock */
+
+/* Gives up a reference: the last one frees the action. */
+void tw__action_put(struct tw_action *action);
+
+/* The owner gives the action up, if he has not done so. */
+void tw__action_disown(struct tw_action *action);
+
+/* Takes an armed action from its line or timer. Its context stays. */
+void tw__action_detach(struct tw_action *action);
+
+/* The link that leads to an immediate of this number, or the last one of its bucket. */
+struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id);
+
+/* The action is an immediate, and its number is of no use any more. */
+void tw__immediate_gone(struct tw_action *action);
+
+/*
+ * Closes the action if it is open, and takes it from its line or timer. True: it has ended here,
+ * and the caller calls tw__action_release. False: it was closed before, or it runs (the end of its
+ * run is its end).
+ */
+bool tw__action_close(struct tw_action *action, enum tw_fate fate);
+
+/*
+ * A closed action has ended. The caller calls tw__action_release. Until then the action is
+ * referenced, and one that has a release counts as running.
+ */
+void tw__action_ended(struct tw_action *action);
+
+/*
+ * Calls the release of an action that has ended. The lock is released meanwhile. The action may be
+ * gone afterwards.
+ */
+void tw__action_release(struct tw_action *action);
+
+/* ---------------------------------------------------------- flush.c, under the lock */
+
+/* The calling thread becomes the flusher. */
+void tw__actions_begin(tw_action_scheduler *scheduler);
+
+/*
+ * One flush of `due`: at most `most` runs. Returns its first failure, which the caller returns to
+ * its own caller; `failed` is called for the others. told: `failed` is called for the first one,
+ * too.
+ */
+int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told, size_t most);
+
+/*
+ * The flusher does what is left in `due` and `turn`, up to a bound, and stops being the flusher.
+ * Work on the executor does the rest.
+ */
+void tw__actions_serve(tw_action_scheduler *scheduler);
+
+/* The work. */
+void tw__actions_work(struct tw__work *work);
 
 #endif

@@ -97,4 +97,18 @@ static inline void tw__task_ready(tw_scheduler *scheduler, struct tw__task *task
 	tw__task_heap_push(&scheduler->tasks, &task->item, task->expiration_ns);
 }
 
+/* ------------------------------------------------------------------------ run.c */
+
+/*
+ * Drops n users and the lock. If there is something to run, and the host does not know, asks the
+ * host for a turn: submits the work, or calls `wanted`. The scheduler may be gone afterwards.
+ */
+void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n);
+
+/* Calls the done function of a task that a cancel or a close has ended. The lock is not held. */
+void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, enum tw_fate fate);
+
+/* The work. */
+void tw__scheduler_host_called(struct tw__work *work);
+
 #endif

@@ -1,6 +1,6 @@
 /* Runs tasks: asks the host for a turn, and spends it. Calls the heap and executor/base. */
 
-#include "executor/scheduler/run.h"
+#include "executor/scheduler/internal.h"
 #include "mpsc/base/process.h"
 
 /* -------------------------------------------------------------------- the thread */

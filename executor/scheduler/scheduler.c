@@ -1,6 +1,6 @@
 /* From a task's submit to its turn, or to its end without one. Calls run.c and executor/base. */
 
-#include "executor/scheduler/run.h"
+#include "executor/scheduler/internal.h"
 #include "mpsc/base/reserve.h"
 
 #define MOST_NS (INT64_C(1) << 62)
