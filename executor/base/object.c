@@ -1,6 +1,8 @@
 /* The slow parts of objects: birth, waits, the end. Calls the base's holds and the timers. */
 #include "executor/base/object.h"
 
+#include <sched.h>
+
 #include "wheel/timer/schedule.h"
 
 _Thread_local struct tw__inside *tw__innermost_inside;
@@ -116,6 +118,17 @@ bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)
 	tw__object_lock(object);
 	object->sleepers--;
 	return in_time;
+}
+
+void tw__object_breathe(struct tw__object *object, unsigned *steps)
+{
+	enum { PIECE = 64 };
+	if (++*steps < PIECE)
+		return;
+	*steps = 0;
+	tw__object_unlock(object);
+	sched_yield();
+	tw__object_lock(object);
 }
 
 bool tw__object_close(struct tw__object *object)

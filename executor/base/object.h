@@ -165,6 +165,9 @@ static inline void tw__object_drop(struct tw__object *object, uint32_t n)
 		tw__object_free(object);
 }
 
+/* The lock is not fair: in a long call others get it now and then. The caller is a user. */
+void tw__object_breathe(struct tw__object *object, unsigned *steps);
+
 /* ------------------------------------------------------------------------- end */
 
 /* From now on pushes are refused, except those of users. False: it was closed. The lock is held. */

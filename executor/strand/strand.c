@@ -1,7 +1,6 @@
 /* All calls on strands. Calls the runner and the base; see internal.h. */
 #include "executor/strand/internal.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "mpsc/base/entry.h"
@@ -274,17 +273,6 @@ static bool end_first(tw_strand *strand, struct tw__line *works)
 	return true;
 }
 
-/* The lock is not fair: in a long call others get it now and then. The caller is a user. */
-static void breathe(struct tw__object *object, unsigned *steps)
-{
-	if (++*steps < TW__STRAND_PIECE)
-		return;
-	*steps = 0;
-	tw__object_unlock(object);
-	sched_yield();
-	tw__object_lock(object);
-}
-
 /*
  * Closes the strand, if it is not, and ends all that waits. The lock is released meanwhile; the
  * caller is a user.
@@ -304,7 +292,7 @@ static void close_strand(tw_strand *strand)
 		if (!strand->line.first && object->delayed)
 			strand_cancel(strand, tw__item_in_line(tw__object_delayed(object)));
 		steps += mail ? TW__STRAND_PIECE : 0;
-		breathe(object, &steps);
+		tw__object_breathe(object, &steps);
 	}
 	/* the runner may have gone meanwhile */
 	bool work = works.first && tw__object_raise(object);
