@@ -286,7 +286,7 @@ struct tw__local {
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) struct tw__lane_base base, young_base;
 	uint64_t young_since; /* unread epochs of the young lane are not older than this number */
-	uint64_t kept; /* timers scheduled and not cancelled, when the young lane was read out */
+	uint64_t kept; /* timers scheduled and not cancelled, when it was last read for that */
 	uint64_t seen; /* entries written when it last looked */
 };
 

@@ -346,12 +346,6 @@ static uint64_t kept(const struct tw__local *local)
 	       tw_load_relaxed(&local->magazine.cancelled);
 }
 
-static void note_read_out(tw_service *service, struct tw__local *local)
-{
-	local->young_since = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	local->kept = kept(local);
-}
-
 /*
  * How many blocks of a young lane are to be read now. All that is unread, if something in it may
  * be filed for the tick of an entry of the other lane that is read now: that one came later, and
@@ -364,7 +358,8 @@ static unsigned young_blocks(tw_service *service, struct tw__local *local, bool 
 	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	uint64_t unread = tw__lane_backlog(&local->young);
 	if (!unread) {
-		note_read_out(service, local);
+		local->young_since = current;
+		local->kept = kept(local);
 		return 0;
 	}
 	/* LANE1: after the tail */
@@ -373,6 +368,8 @@ static unsigned young_blocks(tw_service *service, struct tw__local *local, bool 
 	uint64_t near = now + TW__YOUNG_TICKS + ROUNDING_TICKS;
 	/* what lives has half the size in the wheel */
 	bool lives = unread > LIVING && (int64_t)(kept(local) - local->kept) > (int64_t)unread / 2;
+	if (lives)
+		local->kept = kept(local);
 	if (all || lives || soonest < near)
 		return 2 + (unsigned)(unread / (TW__BLOCK_ENTRIES - TW__SEGMENT_ENTRIES));
 	bool wanted = soonest < near + AHEAD_TICKS || tw_load_relaxed(&local->young.is_long) ||
@@ -384,7 +381,7 @@ static unsigned young_blocks(tw_service *service, struct tw__local *local, bool 
 static uint64_t drain_young(tw_service *service, struct tw__local *local, int copied, bool all,
 			    bool *again)
 {
-	uint64_t drained = 0;
+	uint64_t drained = 0, current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	unsigned blocks = young_blocks(service, local, all);
 	for (; blocks > 0; blocks--) {
 		if (!wheel_has_room(service, copied)) {
@@ -393,7 +390,7 @@ static uint64_t drain_young(tw_service *service, struct tw__local *local, int co
 		}
 		int n = take_block(&local->young, service->driver->block);
 		if (n == 0) {
-			note_read_out(service, local);
+			local->young_since = current;
 			break;
 		}
 		file_block(service, &local->young_base, service->driver->block, n);
