@@ -1,5 +1,5 @@
 /*
- * The base rule of published time: wheel/driver/drain.c; put_base and arm in
+ * The base rule of published time: wheel/driver/drain.c; count_from in
  * wheel/timer/schedule.c; tw__driver_publish in wheel/driver/poll.c.
  *
  * Modelled: a producer that schedules twice with equal delays, the driver that publishes its time
@@ -24,9 +24,10 @@
  *   mutant: EPOCH_ALONE      a number stands for the end of the tick it was published for, whenever
  *                            it was replaced
  *   mutant: ALWAYS_BLIND     the producer's estimate is never corrected
- *   mutant: BASE_FALLS       a lane's base is not kept from falling
  *   mutant: CLOCK_ALONE      a base read from the clock may lie before one that was published and
  *                            counted from
+ *   mutant: OWN_ALONE        a deadline counted from a reading of the clock may lie before what an
+ *                            epoch has led to
  *   mutant: LATER_BASE       a forgotten number takes the base of the one that has its place
  */
 #define TIMERS 2
@@ -50,7 +51,7 @@ byte base_ns = TICK;
 bool buffered, next_open;
 
 /* The lane: for each timer a base in front of it, if any. */
-mtype = { NONE, EPOCH, NOW };
+mtype = { NONE, EPOCH, OWN }; /* OWN: none, and the deadline is the word's */
 mtype base_kind[TIMERS];
 byte base_value[TIMERS];
 byte stored, tail;
@@ -82,24 +83,24 @@ active proctype producer()
 	:: stored < TIMERS ->
 		entered[stored] = now;
 		atomic { seen = sequence; seen_open = open }; /* tw__gate_look */
-		d_step { /* put_base; local->epoch_word is `epoch`, counted_ns `counted` */
+		d_step { /* count_from; local->epoch_word is `epoch`, counted_ns `counted` */
 			if
 			:: seen_open && epoch == seen -> base_kind[stored] = NONE
 			:: seen_open && epoch != seen ->
 				base_kind[stored] = EPOCH;
 				base_value[stored] = seen;
 				epoch = seen;
-				counted = base_ns /* of this number or a later one: an estimate */
+				/* base_ns: of this number or a later one: an estimate */
+				counted = MAX(counted, base_ns)
 			:: !seen_open ->
-				base_kind[stored] = NOW;
-				epoch = 0;
+				base_kind[stored] = OWN;
 #ifdef CLOCK_ALONE
-				base_value[stored] = now
+				counted = now
 #else
-				base_value[stored] = MAX(now, counted)
+				counted = MAX(now, counted)
 #endif
 			fi;
-			word[stored] = (seen_open -> counted : base_value[stored]);
+			word[stored] = counted;
 			seen = 0;
 			seen_open = false
 		};
@@ -142,11 +143,7 @@ inline replaced_at(s)
 
 inline raise_base()
 {
-#ifdef BASE_FALLS
-	lane_base = instant
-#else
 	lane_base = MAX(lane_base, instant)
-#endif
 }
 
 inline raise_to_stamp()
@@ -178,11 +175,6 @@ inline read_base()
 		lane_sequence = base_value[head];
 		lane_guess = (REMEMBERED(lane_sequence) -> bases[lane_sequence % EPOCHS] : 0);
 		raise_to_stamp()
-	:: base_kind[head] == NOW ->
-		lane_sequence = 0;
-		lane_guess = base_value[head];
-		instant = lane_guess;
-		raise_base()
 	:: else
 	fi
 }
@@ -192,7 +184,10 @@ inline file()
 {
 #ifndef ALWAYS_BLIND
 	if
-	:: lane_guess >= lane_base /* blindly */
+	:: lane_guess >= lane_base && base_kind[head] != OWN /* blindly */
+#ifdef OWN_ALONE
+	:: base_kind[head] == OWN
+#endif
 	:: word[head] = MAX(word[head], lane_base)
 	fi;
 #endif

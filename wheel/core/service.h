@@ -231,7 +231,13 @@ static inline uint64_t tw__clock_read_fast(const tw_service *service)
 /* ------------------------------------------------------------- threads' parts */
 
 /* Where the young lane begins. Timeouts are seldom round numbers of ticks just below it. */
-enum { TW__YOUNG_TICKS = 24 };
+enum { TW__YOUNG_TICKS = 24, TW__YOUNG_LIVING = 8192 };
+
+/*
+ * Pushes in a tick for which the tick thread stays open: for fewer, a turn costs more than to read
+ * the clock for each.
+ */
+enum { TW__BUSY_PUSHES = 512 };
 
 /* How far ahead the short way of delays goes, and the cursor in one epoch (timer/schedule.c). */
 #define TW__SHORT_TICKS (TW__NEAR_TICKS / 2)
@@ -243,7 +249,7 @@ struct tw__lane_base {
 	uint64_t base_ns; /* never falls (G6) */
 	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
 	uint64_t estimate_ns;
-	/* the epoch that the lane carries at this point, or 0: base_ns is exact */
+	/* the epoch that the lane carries at this point; 0: none yet */
 	uint64_t sequence;
 };
 
@@ -258,7 +264,7 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	/* the base its lane carries is that of this word of the gate, which was open; or 0 */
+	/* the base its lanes carry is that of this word of the gate, which was open; or 0 */
 	uint64_t epoch_word;
 	/* while the gate says this, a delay may go the short way (timer/schedule.c) */
 	uint64_t short_word;
@@ -270,8 +276,10 @@ struct tw__local {
 	 * be brought (lane.h) either.
 	 */
 	uint64_t young_tick, young_from;
-	/* what it last counted from, beside epochs; later bases are not earlier (G6) */
+	/* what it last counted from; later bases are not earlier (G6) */
 	uint64_t counted_ns;
+	/* segments that it has filled, by its own clock, and when it looked whether that is fast */
+	uint64_t filled, looked_ns;
 
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t fired, dropped; /* scheduled and cancelled: see magazine */
@@ -285,14 +293,29 @@ struct tw__local {
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) struct tw__lane_base base, young_base;
-	uint64_t young_since; /* unread epochs of the young lane are not older than this number */
-	uint64_t kept; /* timers scheduled and not cancelled, when it was last read for that */
-	uint64_t seen; /* entries written when it last looked */
+	uint64_t young_since;  /* unread epochs of the young lane are not older than this number */
+	_Atomic uint64_t kept; /* tw__kept, when the young lane was last read for that */
+	uint64_t seen;         /* entries written when it last looked */
 };
 
 static inline struct tw__lane *tw__young_of(struct tw__lane *lane)
 {
 	return &((struct tw__local *)lane)->young;
+}
+
+/* Timers that the thread has scheduled and not cancelled: it cancels the most of its own. */
+static inline uint64_t tw__kept(const struct tw__local *local)
+{
+	return tw_load_relaxed(&local->magazine.scheduled) -
+	       tw_load_relaxed(&local->magazine.cancelled);
+}
+
+/* The young lane is long enough, and most of it lives: that has half the size in the wheel. */
+static inline bool tw__young_lives(const struct tw__local *local)
+{
+	uint64_t unread = tw__lane_backlog(&local->young),
+		 grown = tw__kept(local) - tw_load_relaxed(&local->kept);
+	return unread > TW__YOUNG_LIVING && (int64_t)grown > (int64_t)unread / 2;
 }
 
 static inline struct tw__local *tw__local_of(tw_service *service)

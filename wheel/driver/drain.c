@@ -45,9 +45,6 @@
 
 enum { DRAIN_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 
-/* Unread entries of a young lane of which most live, beyond which it is read. */
-enum { LIVING = 8192 };
-
 /* In ticks: by how much a deadline may exceed its delay; how early a young lane is read. */
 enum { ROUNDING_TICKS = 3, AHEAD_TICKS = 16 };
 
@@ -140,22 +137,17 @@ static uint64_t epoch_time(const tw_service *service, const struct tw__entry *ep
 static inline bool is_base(const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
-	return kind == TW__KIND_EPOCH || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
+	return kind == TW__KIND_EPOCH || kind == TW__KIND_PADDING;
 }
 
 static __attribute__((noinline)) void take_base(tw_service *service, struct tw__lane_base *base,
 						const struct tw__entry *entry, uint64_t now_ns)
 {
-	enum tw__kind kind = tw__what_kind(entry->what);
-	if (kind == TW__KIND_EPOCH) {
-		base->sequence = entry->value;
-		base->estimate_ns = epoch_time(service, entry);
-		raise_to_epoch(service, base, now_ns);
-	} else if (kind == TW__KIND_NOW) {
-		base->sequence = 0;
-		base->estimate_ns = entry->value;
-		raise_base(base, entry->value);
-	}
+	if (tw__what_kind(entry->what) == TW__KIND_PADDING)
+		return;
+	base->sequence = entry->value;
+	base->estimate_ns = epoch_time(service, entry);
+	raise_to_epoch(service, base, now_ns);
 }
 
 /* Whether an entry is of a timer that was moved, or armed again. */
@@ -182,7 +174,8 @@ static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw
 	    !tw__entry_is_armed(&service->slots, tw__what_entry(entry->what), &word))
 		return;
 	enum tw__kind kind = tw__what_kind(entry->what);
-	if (kind == TW__KIND_DELAY)
+	/* its own deadline, if that is not before what epochs have led to (G6) */
+	if (kind == TW__KIND_DELAY || kind == TW__KIND_OWN)
 		file(service, slot, word, tw__tick_of(service, base->base_ns + entry->value), true,
 		     false);
 	else if (kind == TW__KIND_DEADLINE)
@@ -339,13 +332,6 @@ static void file_block(tw_service *service, struct tw__lane_base *base,
 	drain_block(service, base, block, n, now_ns);
 }
 
-/* Timers that the thread has scheduled and not cancelled: it cancels the most of its own. */
-static uint64_t kept(const struct tw__local *local)
-{
-	return tw_load_relaxed(&local->magazine.scheduled) -
-	       tw_load_relaxed(&local->magazine.cancelled);
-}
-
 /*
  * How many blocks of a young lane are to be read now. All that is unread, if something in it may
  * be filed for the tick of an entry of the other lane that is read now: that one came later, and
@@ -359,17 +345,16 @@ static unsigned young_blocks(tw_service *service, struct tw__local *local, bool 
 	uint64_t unread = tw__lane_backlog(&local->young);
 	if (!unread) {
 		local->young_since = current;
-		local->kept = kept(local);
+		tw_store_relaxed(&local->kept, tw__kept(local));
 		return 0;
 	}
 	/* LANE1: after the tail */
 	uint64_t soonest = tw_load_relaxed(&local->young.soonest);
 	uint64_t now = tw__ticks_down(service, tw__driver_now(service) - service->time.start_ns);
 	uint64_t near = now + TW__YOUNG_TICKS + ROUNDING_TICKS;
-	/* what lives has half the size in the wheel */
-	bool lives = unread > LIVING && (int64_t)(kept(local) - local->kept) > (int64_t)unread / 2;
+	bool lives = tw__young_lives(local);
 	if (lives)
-		local->kept = kept(local);
+		tw_store_relaxed(&local->kept, tw__kept(local));
 	if (all || lives || soonest < near)
 		return 2 + (unsigned)(unread / (TW__BLOCK_ENTRIES - TW__SEGMENT_ENTRIES));
 	bool wanted = soonest < near + AHEAD_TICKS || tw_load_relaxed(&local->young.is_long) ||

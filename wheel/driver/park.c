@@ -1,10 +1,10 @@
 /*
  * The tick thread: when to poll next.
  *
- * It has two modes. While there is traffic it is **open**: it polls every tick, publishes a new
- * sequence number each time (drain.c says what for), and nobody ever wakes it. When traffic falls
- * it **parks**: it sleeps until the next live timer, and producers that bring an earlier one ring
- * (gate.h).
+ * It has two modes. While there is much traffic it is **open**: it polls every tick, publishes a
+ * new sequence number each time (drain.c says what for), and nobody ever wakes it. When traffic
+ * falls it **parks**: it sleeps until the next live timer, and producers that bring an earlier one
+ * ring (gate.h). It leaves young lanes unread until something in them comes near.
  *
  * Where timers are due in one tick after the other it stays open too: parked, it would wake as
  * often, interrupt each processor that runs this process for its barrier, and be rung for by each
@@ -78,7 +78,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 {
 	TW_ASSERT_DRIVER(service);
 	struct tw__park *park_of = &service->driver->park;
-	uint64_t busy = TW__BUSY_ENTRIES * (poll->elapsed ? poll->elapsed : 1);
+	uint64_t busy = TW__BUSY_PUSHES * (poll->elapsed ? poll->elapsed : 1);
 	park_of->quiet_polls = poll->pushed >= busy ? 0 : park_of->quiet_polls + 1;
 	if (poll->elapsed)
 		park_of->fires_each_tick = poll->done && park_of->slept_a_tick;

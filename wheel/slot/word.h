@@ -337,6 +337,11 @@ enum tw__kind {
 	TW__KIND_PADDING = 0,
 	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
 	TW__KIND_DEADLINE, /* a timer that has no other entry, value: deadline in ns */
+	/*
+	 * a new timer that counts from its thread's own reading of the clock, value: delay in ns;
+	 * its word says the deadline
+	 */
+	TW__KIND_OWN,
 	/* a further entry for a live timer, which was moved; value: deadline in ticks */
 	TW__KIND_FILE,
 	/*
@@ -348,8 +353,7 @@ enum tw__kind {
 	 * lane's base: what the published sequence number `value` stands for; the generation's
 	 * bits: drain.c
 	 */
-	TW__KIND_EPOCH,
-	TW__KIND_NOW /* lane's base: value, in ns */
+	TW__KIND_EPOCH
 };
 
 static inline uint64_t tw__what_make(enum tw__kind kind, uint64_t entry)

@@ -121,13 +121,13 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 }
 
 /*
- * kind: DELAY or DEADLINE, of `value`. task: instead of fn and arg, or NULL; `plain`: it needs no
- * extension record of its own. False: it is out of the ordinary, or its group refuses. Else *r is
- * what the call returns.
+ * kind: of the entry, and of `value`; at_ns: the deadline, unless the driver reckons it (DELAY).
+ * task: instead of fn and arg, or NULL; `plain`: it needs no extension record of its own. False: it
+ * is out of the ordinary, or its group refuses. Else *r is what the call returns.
  */
 static inline __attribute__((always_inline)) bool
-schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
-		 const struct tw_task *task, bool plain, tw_timer *out, int *r)
+schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, uint64_t at_ns, tw_fn *fn,
+		 void *arg, const struct tw_task *task, bool plain, tw_timer *out, int *r)
 {
 	struct tw__local *local = tw__local_at_hand(service);
 	uint64_t span_ns, gate_word;
@@ -142,7 +142,7 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 		span_ns = local->short_base_ns + value;
 	} else {
 		span_ns =
-		    value + service->time.round_up_ns; /* one in the past is a very long one */
+		    at_ns + service->time.round_up_ns; /* one in the past is a very long one */
 		if (tw_unlikely(!service->gate.asymmetric || tw__gate_refuses(gate_word) ||
 				!tw__is_in_range(span_ns)))
 			return false;
@@ -171,7 +171,7 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 				    task ? task->arg : arg, ext, group, out);
 	tw__lane_push(lane, tw__what_make(kind, entry), value);
 	TW_PROBE4(arm, service, (uint32_t)entry, tw__entry_generation(entry),
-		  kind == TW__KIND_DELAY ? local->counted_ns + value : value);
+		  kind == TW__KIND_DELAY ? local->counted_ns + value : at_ns);
 	tw_compiler_barrier(); /* GATE2, where there is membarrier */
 	gate_word = tw__gate_look(&service->gate);
 	bool is_met = tw_likely(nobody_sleeps(gate_word)) ||
@@ -200,47 +200,58 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
 }
 
 /*
- * The lane's base for delays that follow. While the driver ticks it is the published sequence
- * number, put into both lanes, and only when it has changed. Else it is a reading of the clock
- * (*now), to be put before the timer's entry. Returns the instant to count from: that reading, or
- * what the driver has published for this tick, which it will correct if it comes late (drain.c).
+ * The instant to count from where nobody publishes one: the driver sleeps, a manual drive, a clock
+ * that moves by hand. It never falls within a lane (G6).
  */
-static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t gate_word,
-			 bool *now)
-{
-	if (tw_likely(tw__gate_is_open(gate_word))) {
-		if (local->epoch_word != gate_word) {
-			local->epoch_word = gate_word;
-			/* its own or a later one's */
-			local->counted_ns = tw_load_relaxed(&service->gate.base_ns);
-			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
-			uint64_t epoch = tw__what_make(TW__KIND_EPOCH, counted);
-			tw__lane_put(&local->lane, epoch, tw__gate_sequence(gate_word));
-			tw__lane_put(&local->young, epoch, tw__gate_sequence(gate_word));
-			open_short_way(service, local);
-		}
-		return local->counted_ns;
-	}
-	uint64_t now_ns = tw__clock_read(service);
-	if (now_ns < local->counted_ns)
-		/* the driver fell asleep in the tick whose end was counted from: G6 */
-		now_ns = local->counted_ns;
-	local->epoch_word = 0;
-	local->short_word = NO_SHORT_WORD;
-	*now = true;
-	return now_ns;
-}
-
-/*
- * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by
- * hand. It never falls within a lane (G6).
- */
-static uint64_t own_instant(tw_service *service, struct tw__local *local)
+static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 {
 	uint64_t now_ns = tw__clock_read_fast(service);
 	if (tw_unlikely(now_ns < local->counted_ns))
 		now_ns = local->counted_ns;
 	return local->counted_ns = now_ns;
+}
+
+/* The kind of entry that goes with it: only what was published has to be kept in order with it. */
+static inline enum tw__kind own_kind(const tw_service *service)
+{
+	return service->time.published ? TW__KIND_OWN : TW__KIND_DEADLINE;
+}
+
+/*
+ * The instant that a delay counts from. While the driver ticks it is what it has published for this
+ * tick, which it corrects if it comes late (drain.c); the sequence number is put into both lanes
+ * when it has changed. Else it is the thread's own reading of the clock. *kind: of the entry.
+ */
+static uint64_t count_from(tw_service *service, struct tw__local *local, uint64_t gate_word,
+			   enum tw__kind *kind)
+{
+	if (tw_unlikely(!tw__gate_is_open(gate_word))) {
+		*kind = own_kind(service);
+		return own_instant(service, local);
+	}
+	if (local->epoch_word != gate_word) {
+		local->epoch_word = gate_word;
+		/* its own or a later one's */
+		uint64_t base_ns = tw_load_relaxed(&service->gate.base_ns);
+		local->counted_ns = base_ns > local->counted_ns ? base_ns : local->counted_ns;
+		uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
+		uint64_t epoch = tw__what_make(TW__KIND_EPOCH, counted);
+		tw__lane_put(&local->lane, epoch, tw__gate_sequence(gate_word));
+		tw__lane_put(&local->young, epoch, tw__gate_sequence(gate_word));
+		open_short_way(service, local);
+	}
+	return local->counted_ns;
+}
+
+/* A lane's segment is full: whether the driver, which sleeps, had better publish its time. */
+static bool fills_fast(const tw_service *service, struct tw__local *local)
+{
+	enum { SEGMENTS = 8, TICKS = SEGMENTS * TW__SEGMENT_ENTRIES / TW__BUSY_PUSHES - 1 };
+	if (++local->filled % SEGMENTS)
+		return false;
+	uint64_t span_ns = local->counted_ns - local->looked_ns;
+	local->looked_ns = local->counted_ns;
+	return span_ns < TICKS * service->time.tick_ns;
 }
 
 static __attribute__((noinline)) int schedule_slowly(tw_service *service,
@@ -250,28 +261,28 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	const struct tw_task *task = a->task;
 	struct tw__local *local = tw__local_of(service);
 	uint64_t word = tw__gate_look(&service->gate), deadline_ns = a->value;
-	bool grew = false, young_grew = false, now_base = false;
+	bool grew = false, young_grew = false, full = false;
 	int r = tw__gate_refuses(word) ? -ESHUTDOWN : 0;
 	if (!local)
 		return refused(NULL, out, -ENOMEM);
+	full = !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES) ||
+	       !tw__lane_has_room(&local->young, SCHEDULE_ENTRIES);
 	if (!r && !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
 	local->young_from = UINT64_MAX; /* until lane_for has looked at what a packing leaves */
 	if (!r && !tw__lane_has_room(&local->young, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->young, SCHEDULE_ENTRIES, &young_grew);
 	/* a driver that sleeps is not to find too much */
-	grew |= young_grew && tw_load_relaxed(&local->young.is_long);
+	grew |= young_grew && (tw_load_relaxed(&local->young.is_long) || tw__young_lives(local));
 	if (!r && !tw__magazine_has_one(&local->magazine))
 		r = tw__magazine_look(&service->slots, &local->magazine);
 	if (tw_unlikely(r))
 		return refused(local, out, r);
 
-	if (kind == TW__KIND_DELAY && service->time.published) {
-		deadline_ns += put_base(service, local, word, &now_base);
-	} else if (kind == TW__KIND_DELAY) {
-		kind = TW__KIND_DEADLINE;
-		deadline_ns += own_instant(service, local);
-	}
+	if (kind == TW__KIND_DELAY)
+		deadline_ns += count_from(service, local, word, &kind);
+	if (tw_unlikely(full) && kind == TW__KIND_OWN)
+		grew |= fills_fast(service, local);
 	uint64_t tick = tw__tick_of(service, deadline_ns),
 		 state = tw__task_persistent(task) | TW__UNFILED;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
@@ -289,10 +300,8 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	uint64_t entry = make_timer(service, local, state, task->fn, task->arg, ext, group, out);
 	if (kind != TW__KIND_PADDING) {
 		struct tw__lane *lane = lane_for(service, local, tick, cursor);
-		if (now_base)
-			tw__lane_put(lane, tw__what_make(TW__KIND_NOW, 0), deadline_ns - a->value);
-		tw__lane_put(lane, tw__what_make(kind, entry),
-			     kind == TW__KIND_DELAY ? a->value : deadline_ns);
+		bool counts = kind == TW__KIND_DELAY || kind == TW__KIND_OWN;
+		tw__lane_put(lane, tw__what_make(kind, entry), counts ? a->value : deadline_ns);
 	}
 	/* a driver that is called, perhaps many times a tick, needs to know of what is due now */
 	if (tw_likely(service->time.published || tick > cursor))
@@ -345,17 +354,18 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 	return schedule_full(service, &task, NULL, out);
 }
 
-/* A delay where nobody publishes an instant to count from: the short way of deadlines. */
+/* Not by what is published: by this thread's reading of the clock, on the way of deadlines. */
 static __attribute__((noinline)) int schedule_counted(tw_service *service, uint64_t delay_ns,
 						      tw_fn *fn, void *arg, tw_timer *out)
 {
 	struct tw__local *local = tw__local_at_hand(service);
+	enum tw__kind kind = own_kind(service);
 	uint64_t at_ns;
 	int r;
-	if (tw_likely(local &&
+	if (tw_likely(local && !tw__gate_is_open(tw__gate_look(&service->gate)) &&
 		      !__builtin_add_overflow(own_instant(service, local), delay_ns, &at_ns)) &&
-	    tw_likely(
-		schedule_shortly(service, TW__KIND_DEADLINE, at_ns, fn, arg, NULL, true, out, &r)))
+	    tw_likely(schedule_shortly(service, kind, kind == TW__KIND_OWN ? delay_ns : at_ns,
+				       at_ns, fn, arg, NULL, true, out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
@@ -365,20 +375,19 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	int r;
 	if (tw_unlikely(!service || !fn))
 		return schedule_any(service, delay_ns, fn, arg, out, 0);
-	if (tw_unlikely(!service->time.published))
-		return schedule_counted(service, delay_ns, fn, arg, out);
-	if (tw_likely(
-		schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, true, out, &r)))
+	if (tw_likely(service->time.published) &&
+	    tw_likely(schedule_shortly(service, TW__KIND_DELAY, delay_ns, 0, fn, arg, NULL, true,
+				       out, &r)))
 		return r;
-	return schedule_any(service, delay_ns, fn, arg, out, 0);
+	return schedule_counted(service, delay_ns, fn, arg, out);
 }
 
 int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	int r;
 	if (tw_likely(service && fn) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, NULL, true,
-				       out, &r)))
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, deadline_ns, fn,
+				       arg, NULL, true, out, &r)))
 		return r;
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
@@ -411,7 +420,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (tw_likely(plain || (is_known && tw__task_is_usual(task))) &&
 	    tw_likely(schedule_shortly(
 		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
-		task->when_ns, NULL, NULL, task, plain, out, &r)))
+		task->when_ns, task->when_ns, NULL, NULL, task, plain, out, &r)))
 		return r;
 	return schedule_task(__func__, service, task, plain, out);
 }

@@ -79,3 +79,28 @@ Test(driver_order_of_bases, a_turn_that_goes_far_ends_the_epoch)
 	rig_advance(&rig, (TW__SHORT_TICKS + 2) * rig.tick_ns);
 	expect_gt(tw__gate_look(&rig.service->gate), word);
 }
+
+/* And beside a driver that sleeps, which learns of them late: each in its tick, and in order. */
+Test(driver_order_of_bases, schedules_asleep_count_from_ones_own_clock)
+{
+	enum { COUNT = 64 };
+	static struct probe probes[COUNT];
+	static uint64_t due_ns[COUNT];
+	rig.service->time.published = rig.service->time.has_young = true;
+	publish(rig.service, TW__GATE_PARKED, rig_now(&rig));
+	rig_advance(&rig, 10 * MS);
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t delay_ns = (uint64_t)(i % 2 ? 20 : 60) * MS;
+		probes[i] = PROBE(&rig, i);
+		due_ns[i] = rig_now(&rig) + delay_ns;
+		probe_schedule(&probes[i], delay_ns);
+		expect_eq(tw_clock_manual_advance_by(rig.clock, MS / 10), 0);
+	}
+	rig_advance(&rig, SECOND);
+	expect_eq(rig.ran, COUNT);
+	for (int i = 0; i < COUNT; i++)
+		expect_ran_at(&probes[i], rig_tick_of(&rig, due_ns[i]));
+	for (size_t i = 1; i < rig.ran; i++)
+		if (rig.events[i].id % 2 == rig.events[i - 1].id % 2)
+			expect_lt(rig.events[i - 1].id, rig.events[i].id);
+}
