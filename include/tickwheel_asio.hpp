@@ -18,7 +18,8 @@
  *   - A wait that cannot be armed completes with the error.
  *   - asio::executor and io_context::strand are not accepted; what io_context::strand::wrap returns
  *     is.
- *   - In a forked child a new wait of an inherited context completes with EPERM, an old one never.
+ *   - notify_fork is honored. Without it, and with a shared service, a new wait of an inherited
+ *     context completes with EPERM in a forked child, and an old one never completes.
  *
  * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
  *

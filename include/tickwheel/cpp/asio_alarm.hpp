@@ -106,7 +106,11 @@ class callbacks
 	      public:
 		explicit scope(callbacks &of) noexcept : of_(of), outer_(innermost_)
 		{
-			of_.running_.fetch_add(1, std::memory_order_relaxed);
+			/* Either this sees the stop, or stop() sees this. */
+			while (of_.running_.fetch_add(1), of_.stopped_) {
+				of_.running_.fetch_sub(1);
+				std::this_thread::sleep_for(std::chrono::microseconds(50));
+			}
 			innermost_ = this;
 		}
 		scope(const scope &) = delete;
@@ -132,13 +136,28 @@ class callbacks
 		int own = 0;
 		for (const scope *s = scope::innermost_; s; s = s->outer_)
 			own += &s->of_ == this;
-		while (running_.load(std::memory_order_acquire) > own)
+		while (running_ > own)
 			std::this_thread::sleep_for(std::chrono::microseconds(50));
+	}
+
+	/* Around a fork: none runs, and those that begin wait, in the parent. */
+	void stop()
+	{
+		stopped_ = true;
+		wait();
+	}
+	void go_on() noexcept
+	{
+		if (getpid() != process_)
+			running_ = 0;
+		process_ = getpid();
+		stopped_ = false;
 	}
 
       private:
 	std::atomic<int> running_{0};
-	const pid_t process_ = getpid();
+	std::atomic<bool> stopped_{false};
+	pid_t process_ = getpid();
 };
 
 /* A thread that waits for an instant of a service. */
@@ -261,6 +280,18 @@ class alarm
 		return left;
 	}
 
+	/* In a forked child, whose one thread is here: goes on with a service of the child's. */
+	void move_to(tw_service *service)
+	{
+		bool was_armed = std::exchange(armed_, false);
+		service_ = service;
+		int r = waits_.empty() ? 0 : arm();
+		if (r)
+			std::exchange(waits_, wait_list()).complete(code_of(r));
+		if (was_armed)
+			unref(); /* that of the parent's timer */
+	}
+
 	alarm *next = nullptr, *previous = nullptr; /* the service's list, under its lock */
 
       private:
@@ -314,7 +345,7 @@ class alarm
 		one->complete(one, &error);
 	}
 
-	tw_service *const service_;
+	tw_service *service_;
 	const std::shared_ptr<callbacks> callbacks_;
 	std::atomic<std::size_t> refs_{1};
 	spin_lock lock_; /* of what follows */
@@ -336,14 +367,7 @@ class timer_service : public net::execution_context::service
 	explicit timer_service(net::execution_context &context)
 	    : net::execution_context::service(context)
 	{
-		tw_service_config config = {};
-		config.size = sizeof config;
-		config.executor = tw_executor_inline(); /* callbacks only post */
-		config.thread_name = "tw-asio";
-		int r = tw_service_create(&own_, &config);
-		if (r)
-			throw system_error(code_of(r), "tickwheel: service");
-		service_ = own_;
+		make_own();
 	}
 	timer_service(net::execution_context &context, tw_service *shared)
 	    : net::execution_context::service(context), service_(shared)
@@ -398,7 +422,40 @@ class timer_service : public net::execution_context::service
 		dropped.destroy();
 	}
 
+	/*
+	 * asio's rule: no other thread uses the context from prepare to parent or child. The tick
+	 * thread waits meanwhile, so no alarm is locked or half written at the fork.
+	 */
+	void notify_fork(net::execution_context::fork_event event) override
+	{
+		if (!own_)
+			return;
+		if (event == net::execution_context::fork_prepare) {
+			callbacks_->stop();
+			return;
+		}
+		callbacks_->go_on();
+		if (event != net::execution_context::fork_child)
+			return;
+		static_cast<void>(tw_service_destroy(std::exchange(own_, nullptr)));
+		make_own();
+		for (alarm *a = alarms_; a; a = a->next)
+			a->move_to(own_);
+	}
+
       private:
+	void make_own()
+	{
+		tw_service_config config = {};
+		config.size = sizeof config;
+		config.executor = tw_executor_inline(); /* callbacks only post */
+		config.thread_name = "tw-asio";
+		int r = tw_service_create(&own_, &config);
+		if (r)
+			throw system_error(code_of(r), "tickwheel: service");
+		service_ = own_;
+	}
+
 	void unlink(alarm *ended) noexcept
 	{
 		std::lock_guard<std::mutex> guard(mutex_);
