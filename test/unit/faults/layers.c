@@ -5,6 +5,7 @@
  * refused.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "test/support/faults.h"
 #include "test/support/rig.h"
