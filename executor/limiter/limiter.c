@@ -269,6 +269,7 @@ static void begin_close(struct tw_limiter *l)
 	tw__object_use(&l->object);
 	if (tw__object_close(&l->object) && l->room_sleepers)
 		tw__object_ring(&l->object);
+	tw__inbox_look(l); /* again: from here on nothing comes */
 }
 
 /*
