@@ -1,6 +1,5 @@
 /*
- * [ITEMS=n] pool SECONDS [SEED]: a shared pool under fire; before it, n items from four submitters
- * to four workers.
+ * pool SECONDS [SEED]: a shared pool under fire.
  *
  * Threads submit plain tasks, with and without waiting for room, while others make services on the
  * same pool, let their timers run, and destroy them; in the middle of it the main thread closes the
@@ -10,21 +9,11 @@
  * Some tasks and timers block, so the pools grow, and shrink again: within less than a millisecond
  * here. Now and then a pool grows and shrinks many times in a row, with nothing else going on.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "executor/pool/parts.h"
-#include "test/support/random.h"
 #include "test/stress/stress.h"
-#include "tickwheel.h"
 
 enum {
 	SUBMITTERS = 2,
@@ -65,21 +54,19 @@ static void tell(void *arg, tw_fn *fn, void *task_arg)
 	atomic_fetch_add(&told, 1);
 }
 
-static void *submit(void *arg)
+static void submit(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
 	static const uint64_t timeouts_ns[] = {0, 20000, TW_FOREVER};
 	while (!atomic_load(&enough)) {
 		tw_fn *fn = random_below(&seed, BLOCKS_ONE_IN) ? run_task : run_blocking_task;
 		int r = tw_pool_submit_wait(pool, fn, NULL, timeouts_ns[random_below(&seed, 3)]);
 		if (r == -ESHUTDOWN)
-			return NULL;
+			return;
 		if (r == 0)
 			atomic_fetch_add(&accepted, 1);
 		else if (r != -EAGAIN && r != -ETIMEDOUT)
 			violation("submit", r);
 	}
-	return NULL;
 }
 
 /* False: the pool is closed. */
@@ -104,12 +91,23 @@ static bool own_one(uint64_t *seed)
 	return true;
 }
 
-static void *own(void *arg)
+static void own(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
 	while (own_one(&seed) && !atomic_load(&enough)) {
 	}
-	return NULL;
+}
+
+static long long missing(void)
+{
+	return (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told));
+}
+
+/* Nobody submits any more: what was accepted runs, with no further help from outside. */
+static void await_all_run(void)
+{
+	atomic_store(&enough, true);
+	join_all_threads();
+	AWAIT(missing() == 0, "tasks wait, and no worker comes");
 }
 
 /*
@@ -120,46 +118,26 @@ static void *own(void *arg)
 static atomic_long flood_items; /* still to be submitted */
 static uint64_t flood_end_ns;
 
-static void *flood_submit(void *arg)
+static void flood_submit(unsigned number, uint64_t seed)
 {
-	while (tw_clock_now(tw_clock_monotonic()) < flood_end_ns &&
-	       atomic_fetch_sub(&flood_items, FLOOD) > 0) {
-		for (int i = 0; i < FLOOD; i++) {
-			int r = tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND);
-			if (r)
-				violation("flood", r);
-		}
+	while (stress_now_ns() < flood_end_ns && atomic_fetch_sub(&flood_items, FLOOD) > 0) {
+		for (int i = 0; i < FLOOD; i++)
+			wanted("flood",
+			       tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND), 0);
 		atomic_fetch_add(&accepted, FLOOD);
-	}
-	return NULL;
-}
-
-static void await_all_run(pthread_t *submitters, int count)
-{
-	for (int i = 0; i < count; i++)
-		pthread_join(submitters[i], NULL);
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 20 * TW_SECOND;
-	while (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted)) {
-		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
-			violation("tasks wait, and no worker comes",
-				  (long long)(atomic_load(&accepted) - atomic_load(&ran) -
-					      atomic_load(&told)));
-		sched_yield();
 	}
 }
 
 /* As many submitters as workers. */
-static void flood(unsigned threads, long items, uint64_t time_ns)
+static void flood(unsigned threads, long items, uint64_t time_ns, uint64_t *seed)
 {
-	pthread_t submitters[FLOOD_THREADS];
 	struct tw_pool_config cfg = {
 	    .size = sizeof cfg, .workers = threads, .max_workers = threads};
 	wanted("create", tw_pool_create(&pool, &cfg), 0);
 	atomic_store(&flood_items, items);
-	flood_end_ns = tw_clock_now(tw_clock_monotonic()) + time_ns;
-	for (unsigned i = 0; i < threads; i++)
-		pthread_create(&submitters[i], NULL, flood_submit, NULL);
-	await_all_run(submitters, (int)threads);
+	flood_end_ns = stress_now_ns() + time_ns;
+	start_threads(threads, flood_submit, seed);
+	await_all_run();
 	wanted("destroy", tw_pool_destroy(pool), 0);
 }
 
@@ -201,67 +179,52 @@ static void breathe(void)
 
 static void round_of(uint64_t *seed)
 {
-	pthread_t threads[SUBMITTERS + OWNERS];
-	uint64_t seeds[SUBMITTERS + OWNERS];
+	if (atomic_load(&stress_rounds) == 0 && getenv("ITEMS"))
+		flood(FLOOD_THREADS, atol(getenv("ITEMS")), TW_FOREVER / 2, seed);
+	if (atomic_load(&stress_rounds) % 100 == 0) {
+		flood(1, LONG_MAX, TW_SECOND / 4, seed);
+		flood(FLOOD_THREADS, LONG_MAX, TW_SECOND / 4, seed);
+		breathe();
+	}
 	struct tw_pool_config cfg = {.size = sizeof cfg,
 				     .workers = 1 + (uint32_t)random_below(seed, 3),
 				     .queue = 16u << random_below(seed, 4)};
 	cfg.max_workers = cfg.workers + (uint32_t)random_below(seed, 8);
-	int r = tw_pool_create(&pool, &cfg);
-	if (r)
-		violation("create", r);
+	wanted("create", tw_pool_create(&pool, &cfg), 0);
 	atomic_store(&enough, false);
-	for (int i = 0; i < SUBMITTERS + OWNERS; i++) {
-		seeds[i] = random_next(seed);
-		pthread_create(&threads[i], NULL, i < SUBMITTERS ? submit : own, &seeds[i]);
-	}
+	start_threads(OWNERS, own, seed);
+	start_threads(SUBMITTERS, submit, seed);
 	usleep((useconds_t)random_below(seed, 30000));
 	bool quietly = random_below(seed, 2);
-	if (quietly) { /* what was accepted runs, with no further help from outside */
-		atomic_store(&enough, true);
-		await_all_run(threads, SUBMITTERS);
-	}
+	if (quietly)
+		await_all_run();
 	enum tw_close_mode mode = random_below(seed, 2) ? TW_CLOSE_DRAIN : TW_CLOSE_DROP;
-	r = tw_pool_close(pool, mode, tell, NULL);
-	bool busy = r == -EBUSY;
+	int r = tw_pool_close(pool, mode, tell, NULL);
 	atomic_store(&enough, true);
-	for (int i = SUBMITTERS; i < SUBMITTERS + OWNERS; i++)
-		pthread_join(threads[i], NULL);
-	if (busy)
-		wanted("close", tw_pool_close(pool, mode, tell, NULL), 0);
-	for (int i = 0; i < SUBMITTERS && !quietly; i++)
-		pthread_join(threads[i], NULL);
+	if (!quietly)
+		join_threads(OWNERS);
+	if (r == -EBUSY)
+		r = tw_pool_close(pool, mode, tell, NULL);
+	join_all_threads(); /* submitters may have met the close */
+	wanted("close", r, 0);
 	atomic_fetch_add(&grown, stats_now().grown);
 	wanted("destroy", tw_pool_destroy(pool), 0);
-	if (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted))
-		violation(
-		    "tasks lost or run twice",
-		    (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told)));
-	if (atomic_load(&fired) != atomic_load(&timers))
-		violation("timers lost or run twice",
-			  (long long)(atomic_load(&timers) - atomic_load(&fired)));
-	atomic_fetch_add(&stress_rounds, 1);
+	wanted("tasks lost or run twice", missing(), 0);
+	wanted("timers lost or run twice", (long long)(atomic_load(&timers) - atomic_load(&fired)),
+	       0);
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped, %lu "
+	       "threads grown\n",
+	       word, stress_rounds, services, timers, accepted, told, grown);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv);
 	tw__pool_times.look_ns = 100000;
 	tw__pool_times.blocked_ns = 500000;
 	tw__pool_times.idle_ns = 200000;
-	if (getenv("ITEMS"))
-		flood(FLOOD_THREADS, atol(getenv("ITEMS")), TW_FOREVER / 2);
-	while (stress_goes_on()) {
-		if (atomic_load(&stress_rounds) % 100 == 0) {
-			flood(1, LONG_MAX, TW_SECOND / 4);
-			flood(FLOOD_THREADS, LONG_MAX, TW_SECOND / 4);
-			breathe();
-		}
-		round_of(&seed);
-	}
-	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped, %lu "
-	       "threads grown\n",
-	       atomic_load(&stress_rounds), atomic_load(&services), atomic_load(&timers),
-	       atomic_load(&accepted), atomic_load(&told), atomic_load(&grown));
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }
