@@ -100,13 +100,6 @@ static int run_node(const char *name, const char *file, int64_t work_ms)
 
 /* --------------------------------------------------------------------- clients */
 
-static int64_t now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 /* The deadlines are spread over the time, and do not rise with the numbers. */
 static void fill(struct submission *jobs, const char *prefix, int first, int count,
 		 int64_t start_ms, int64_t step_us, int of)
@@ -141,7 +134,6 @@ static int submit_chunk(struct submission *jobs, const char *prefix, int first, 
 static int client_submit(const char *prefix, int count, int64_t within_ms, const char *payload)
 {
 	struct submission jobs[CHUNK];
-	int64_t begun_us = now_us();
 	for (int i = 0; i < CHUNK; i++)
 		jobs[i].payload = payload;
 	for (int first = 0; first < count; first += CHUNK) {
@@ -156,9 +148,6 @@ static int client_submit(const char *prefix, int count, int64_t within_ms, const
 		for (int i = 0; i < size; i++)
 			printf("%s %" PRId64 "\n", jobs[i].id, jobs[i].deadline_ms);
 	}
-	int64_t took_us = now_us() - begun_us + 1;
-	fprintf(stderr, "durable: %d jobs submitted in %.2f s, %.0f a second\n", count,
-		(double)took_us / 1e6, count * 1e6 / (double)took_us);
 	return 0;
 }
 

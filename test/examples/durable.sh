@@ -85,7 +85,6 @@ fi
 # Many at a time, with what the machine adds.
 WORK_MS=0 start_node many
 begin many 4000 8000
-cat "$dir/rate"
 wait_until_none_left "4,000 jobs"
 end_canary
 ledger "4,000 jobs over 8 s" 0 1

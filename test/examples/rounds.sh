@@ -87,7 +87,7 @@ begin() { # PREFIX COUNT MS [PAYLOAD]
 	bird=$!
 	pids="$pids $bird"
 	until [ -s "$dir/gap" ]; do sleep 0.01; done
-	"$program" submit "$socket" "$@" >"$dir/submitted" 2>"$dir/rate" || fail "$(cat "$dir/rate")"
+	"$program" submit "$socket" "$@" >"$dir/submitted" 2>"$dir/refused" || fail "$(cat "$dir/refused")"
 }
 
 end_canary() {
