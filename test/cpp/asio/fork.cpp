@@ -1,4 +1,4 @@
-/* notify_fork: what waits goes on in both processes, also when it is due between prepare and child. */
+/* notify_fork: what waits goes on in both processes, also if it is due before the child goes on. */
 #include <optional>
 
 #include <sys/wait.h>
