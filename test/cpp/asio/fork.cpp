@@ -1,4 +1,4 @@
-/* notify_fork: what waits goes on in both processes, also if it is due before the child goes on. */
+/* notify_fork: pending waits go on in both processes, also if due before the child goes on. */
 #include <optional>
 
 #include <sys/wait.h>
