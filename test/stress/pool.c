@@ -1,5 +1,6 @@
 /*
- * pool SECONDS [SEED]: a shared pool under fire.
+ * [ITEMS=n] pool SECONDS [SEED]: a shared pool under fire; before it, n items from four submitters
+ * to four workers.
  *
  * Threads submit plain tasks, with and without waiting for room, while others make services on the
  * same pool, let their timers run, and destroy them; in the middle of it the main thread closes the
