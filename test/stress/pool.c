@@ -123,8 +123,8 @@ static void flood_submit(unsigned number, uint64_t seed)
 {
 	while (stress_now_ns() < flood_end_ns && atomic_fetch_sub(&flood_items, FLOOD) > 0) {
 		for (int i = 0; i < FLOOD; i++)
-			wanted("flood",
-			       tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND), 0);
+			wanted("flood", tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND),
+			       0);
 		atomic_fetch_add(&accepted, FLOOD);
 	}
 }
