@@ -40,7 +40,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tickwheel/cpp/asio_alarm.hpp"
+#include "tickwheel/cpp/asio_service.hpp"
 
 namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE
 {

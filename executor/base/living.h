@@ -3,8 +3,9 @@
  * them. It is made with the first object, and freed with the service.
  *
  * The list shows each object with its name, and counts of runs and waiters (tw_service_dump, the
- * Prometheus page). A reader looks at one object for each hold of the locks: the list's, which keeps
- * the object, and then the object's, for a moment. In between it has a place of its own in the list.
+ * Prometheus page). A reader looks at one object for each hold of the locks: the list's, which
+ * keeps the object, and then the object's, for a moment. In between it has a place of its own in
+ * the list.
  */
 #ifndef TW_EXECUTOR_LIVING_H
 #define TW_EXECUTOR_LIVING_H

@@ -94,7 +94,7 @@ void tw__object_free(struct tw__object *object)
 	struct tw__base base = tw__object_base(object);
 	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
 	bool stays = object->exposed;
-	if (object->listed.place.where)
+	if (base.service && object->listed.kind->name)
 		tw__living_leave(tw__living_of(base.service), &object->listed, stays);
 	if (!stays)
 		object->listed.kind->free(object);

@@ -95,6 +95,9 @@ Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 	}
 }
 
+/* Long enough for a tick thread to see much traffic, under checkers too. */
+#define BUSY_TICK (20 * MS)
+
 /*
  * Traffic, so that a tick thread stays in open mode. One that gets no processor for a while leaves
  * the lane to fill.
@@ -114,7 +117,8 @@ static void be_busy(tw_service *service)
 Test(timer_schedule_short, refuses_delays_out_of_range)
 {
 	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .executor = tw_executor_inline(), .tick_ns = BUSY_TICK};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int bases = 0; bases < 20;) {
 		be_busy(service);
@@ -163,7 +167,8 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_group_has_closed)
 {
 	tw_service *service;
 	tw_group group;
-	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .executor = tw_executor_inline(), .tick_ns = BUSY_TICK};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_group_create(&group, service), 0);
 	struct tw_task member = {
