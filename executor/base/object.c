@@ -203,8 +203,8 @@ int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns
 			       .when_ns = when_ns,
 			       .flags = flags | TW_TASK_CONTEXT,
 			       .executor = tw_executor_inline()};
-	if (tw_unlikely(when_ns > TW_MAX_DELAY_NS)) {
-		/* an instant that the service may not be able to express: this is as far */
+	if (tw_unlikely(!tw__when_is_in_range(tw__object_service(object), flags, when_ns))) {
+		/* as far as the service can express */
 		task.flags = TW_TASK_CONTEXT;
 		task.when_ns = TW_MAX_DELAY_NS;
 	}

@@ -283,8 +283,10 @@ static void drop_all(struct tw_limiter *l)
 	    .object = &l->object, .item = &l->line, .outer = tw__innermost_inside};
 	struct tw__job *job;
 	unsigned steps = 0;
-	tw__innermost_inside = &inside;
 	l->ended = true;
+	if (tw__inside_object(&l->object, &l->line))
+		return; /* a job's done closes: the drop that calls it goes on */
+	tw__innermost_inside = &inside;
 	tw__base_leave_work(&base, &l->object.work);
 	while ((job = l->line.first) || (job = l->delayed.first)) {
 		tw__job_leave_line(l, job, tw_service_now(l->service));

@@ -91,12 +91,14 @@ void tw__tell_idle(struct tw_limiter *l)
 		} else if (i->due.first) {
 			call_listener(l, tw__listener_of(tw__line_pop(&i->due)));
 		} else {
-			i->told = i->reached;
 			break;
 		}
 	}
 	i->telling = false;
-	l->tells_idle |= i->event_due || i->due.first;
+	if (i->event_due || i->due.first)
+		l->tells_idle = true;
+	else
+		i->told = i->reached;
 	tw__object_ring(&l->object);
 }
 

@@ -91,8 +91,9 @@ class timer_service : public net::execution_context::service
 		callbacks_->go_on();
 		if (event != net::execution_context::fork_child)
 			return;
-		static_cast<void>(tw_service_destroy(std::exchange(own_, nullptr)));
-		make_own();
+		tw_service *parents = own_;
+		make_own(); /* or throws: calls on the parent's return -EPERM */
+		static_cast<void>(tw_service_destroy(parents));
 		for (alarm *a = alarms_; a; a = a->next)
 			a->move_to(own_);
 	}

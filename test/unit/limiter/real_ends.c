@@ -168,3 +168,103 @@ Test(limiter_real_ends, destroy_waits_for_what_workers_bring_home)
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+/* ------------------------------------------------------- a done that closes, idle listeners */
+
+static struct {
+	tw_limiter *limiter;
+	int told, depth, deepest;
+} failing;
+
+static int succeed(void *arg, struct tw_job_run *run)
+{
+	return 0;
+}
+
+static void close_at_once(void *arg, const struct tw_job_result *result)
+{
+	failing.told++;
+	if (++failing.depth > failing.deepest)
+		failing.deepest = failing.depth;
+	(void)tw_limiter_close(failing.limiter, TW_CLOSE_DROP, 0);
+	failing.depth--;
+}
+
+Test(limiter_real_ends, a_done_that_closes_uses_no_more_stack_for_more_jobs)
+{
+	enum { JOBS = 1000 };
+	tw_service *service;
+	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .done = close_at_once};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	failing.limiter = open_limiter(service);
+	for (int i = 0; i < JOBS; i++)
+		expect_eq(tw_limiter_submit_task(failing.limiter, &task, NULL), 0);
+	expect_eq(tw_limiter_close(failing.limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(failing.told, JOBS);
+	expect_eq(failing.deepest <= 2, true);
+	destroy_when_over(failing.limiter);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* As many calls in a row as a thread makes before it lets others go on. */
+enum { LISTENERS = 64 };
+
+static struct {
+	tw_limiter *limiter;
+	atomic_bool may_end, second_may_end;
+	int called;
+} idle;
+
+static int run_until(void *arg, struct tw_job_run *run)
+{
+	while (!atomic_load((atomic_bool *)arg))
+		sched_yield();
+	return 0;
+}
+
+static void submit_with_the_last(void *arg, const struct tw_job_result *results, size_t n)
+{
+	if (++idle.called == LISTENERS)
+		expect_eq(tw_limiter_submit(idle.limiter, run_until, &idle.second_may_end, NULL),
+			  0);
+}
+
+static bool somebody_sleeps(tw_limiter *limiter)
+{
+	tw__object_lock(&limiter->object);
+	bool sleeps = limiter->object.sleepers != 0;
+	tw__object_unlock(&limiter->object);
+	return sleeps;
+}
+
+static void *wait_idle(void *arg)
+{
+	struct caller *caller = arg;
+	atomic_store(&caller->begun, true);
+	caller->answer = tw_limiter_wait_idle(idle.limiter, 20 * TW_SECOND);
+	return NULL;
+}
+
+Test(limiter_real_ends, a_wait_sees_the_idle_whose_last_listener_submits)
+{
+	pthread_t thread;
+	tw_service *service;
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
+	struct caller caller = {0};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_limiter_create(&idle.limiter, service, &config), 0);
+	expect_eq(tw_limiter_submit(idle.limiter, run_until, &idle.may_end, NULL), 0);
+	for (int i = 0; i < LISTENERS; i++)
+		expect_eq(tw_limiter_on_idle(idle.limiter, submit_with_the_last, NULL), 0);
+	begin(&thread, wait_idle, &caller);
+	while (!somebody_sleeps(idle.limiter))
+		sched_yield();
+	atomic_store(&idle.may_end, true);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(caller.answer, 0);
+	atomic_store(&idle.second_may_end, true);
+	expect_eq(tw_limiter_close(idle.limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	destroy_when_over(idle.limiter);
+	expect_eq(tw_service_destroy(service), 0);
+}

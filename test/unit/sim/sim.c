@@ -405,3 +405,32 @@ Test(sim, what_never_ends_at_one_instant_is_given_up)
 	expect_eq(tw_service_now(tw_sim_service(log_.sim)), 0);
 	close_sim(); /* the task is dropped */
 }
+
+/* ------------------------------------------------------- a clock that has come far */
+
+/* Later than 2^62 ns after its own 0: a layer's instants are compared with the service's start. */
+Test(sim, runs_layers_at_instants_beyond_the_longest_delay)
+{
+	uint64_t start_ns = UINT64_C(65) << 56;
+	tw_strand *strand;
+	open_config((struct tw_sim_config){.start_ns = start_ns});
+	struct tw_strand_task at = {.size = sizeof at,
+				    .fn = log_run,
+				    .arg = id(1),
+				    .delay_ns = start_ns + SECOND,
+				    .flags = TW_TASK_AT};
+	struct tw_period period = {
+	    .size = sizeof period, .first_ns = 2 * SECOND, .period_ns = SECOND, .count = 2};
+	struct tw_strand_task series = {
+	    .size = sizeof series, .fn = log_run, .arg = id(2), .period = &period};
+	expect_eq(tw_strand_create(&strand, tw_sim_service(log_.sim), NULL), 0);
+	expect_eq(tw_strand_submit_task(strand, &at, NULL), 0);
+	expect_eq(tw_strand_submit_task(strand, &series, NULL), 0);
+	expect_ge(tw_sim_run_for(log_.sim, 5 * SECOND), 0);
+	expect_eq(log_.ran, 3);
+	expect_eq(log_.ids[0], 1);
+	expect_eq(log_.at_ns[0] >= start_ns + SECOND, true);
+	expect_eq(log_.at_ns[2] >= start_ns + 3 * SECOND, true);
+	expect_eq(tw_strand_destroy(strand), 0);
+	close_sim();
+}
