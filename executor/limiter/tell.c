@@ -81,17 +81,15 @@ void tw__tell_idle(struct tw_limiter *l)
 	if (i->telling)
 		return; /* the thread that tells goes on with these */
 	i->telling = true;
-	for (unsigned calls = 0; calls < CALLS_IN_A_ROW; calls++) {
+	for (unsigned left = CALLS_IN_A_ROW; left && (i->event_due || i->due.first); left--) {
 		if (i->event_due) {
 			i->event_due = false;
 			leave_to_call(l);
 			tell_event(l, NULL,
 				   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE});
 			tw__limiter_lock(l);
-		} else if (i->due.first) {
-			call_listener(l, tw__listener_of(tw__line_pop(&i->due)));
 		} else {
-			break;
+			call_listener(l, tw__listener_of(tw__line_pop(&i->due)));
 		}
 	}
 	i->telling = false;
