@@ -69,15 +69,20 @@ make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *
 	return entry;
 }
 
-/* For a new timer's entry, which follows. */
+/*
+ * For a new timer's entry, which follows. The border is ahead of the instant that delays count from
+ * too: where the driver is late, it moves earlier delays up to there (drain.c).
+ */
 static inline struct tw__lane *lane_for(const tw_service *service, struct tw__local *local,
 					uint64_t tick, uint64_t cursor)
 {
 	struct tw__lane *lane = &local->lane;
 	if (!service->time.has_young)
 		return lane;
-	if (cursor + TW__YOUNG_TICKS > local->young_tick)
-		local->young_tick = cursor + TW__YOUNG_TICKS;
+	uint64_t counted = tw__tick_of(service, local->counted_ns),
+		 border = (counted > cursor ? counted : cursor) + TW__YOUNG_TICKS;
+	if (border > local->young_tick)
+		local->young_tick = border;
 	if (tick >= local->young_tick) {
 		lane = &local->young;
 		tw__lane_bring(lane, tick);
