@@ -1,0 +1,67 @@
+#include "seeds.h"
+
+#include <stdlib.h>
+
+#include "test/support/rounds.h"
+
+uint64_t seed_of_program;
+static uint64_t facts;
+
+void tell_fact(uint64_t fact)
+{
+	facts = (facts ^ fact) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+}
+
+uint64_t trace_with_facts(const tw_sim *sim)
+{
+	uint64_t told = facts;
+	facts = 0;
+	return tw_sim_trace(sim) ^ told;
+}
+
+static void run(uint64_t seed, void (*program)(uint64_t seed))
+{
+	seed_of_program = seed;
+	program(seed);
+}
+
+void for_each_seed(unsigned count, void (*program)(uint64_t seed))
+{
+	const char *one = getenv("SIM_SEED");
+	if (one) {
+		run(strtoull(one, NULL, 0), program);
+		return;
+	}
+	uint64_t new_seed = tw_clock_now(tw_clock_monotonic());
+	for (unsigned i = 0; i < rounds(count); i++) {
+		run(1 + i, program);
+		run(new_seed + i, program);
+	}
+}
+
+static uint64_t (*program_of_twice)(uint64_t seed);
+
+static void run_twice(uint64_t seed)
+{
+	sim_assert(program_of_twice(seed) == program_of_twice(seed),
+		   "the same seed took another way");
+}
+
+void for_each_seed_twice(unsigned count, uint64_t (*program)(uint64_t seed))
+{
+	program_of_twice = program;
+	for_each_seed(count, run_twice);
+}
+
+void sim_go_on(tw_sim *sim)
+{
+	static const uint64_t spans_ns[] = {0, TW_MILLISECOND, 5 * TW_MILLISECOND,
+					    100 * TW_MILLISECOND};
+	if (!tw_sim_random(sim, 2)) {
+		sim_eq(tw_sim_run_for(sim, tw_sim_random(sim, spans_ns[tw_sim_random(sim, 4)] + 1)),
+		       0);
+		return;
+	}
+	for (uint64_t i = tw_sim_random(sim, 10); i > 0; i--)
+		sim_assert(tw_sim_step(sim) >= 0, "step");
+}
