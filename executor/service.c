@@ -47,7 +47,7 @@ static int service_make(tw_service **out, struct tw_service_config *config)
 	return 0;
 }
 
-int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
+tw_cold int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 {
 	TW__UNCANCELLED;
 	struct tw_service_config config;
@@ -117,7 +117,7 @@ static int service_destroy_forked(tw_service *service)
 	return 0;
 }
 
-int tw_service_destroy(tw_service *service)
+tw_cold int tw_service_destroy(tw_service *service)
 {
 	TW__UNCANCELLED;
 	if (!service)

@@ -35,8 +35,8 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 	lane->end = position - index + TW__SEGMENT_ENTRIES;
 }
 
-bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pack,
-		   void *pack_context)
+tw_cold bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pack,
+			   void *pack_context)
 {
 	TW_ASSERT(bound > 0 && pack);
 	memset(lane, 0, sizeof *lane);
@@ -157,8 +157,8 @@ struct unread {
 };
 
 /*
- * False: a take is under way, or was, or has left nothing. What is taken later can still be read
- * (LANE5).
+ * False: a take is in progress, or has changed the front meanwhile, or has left nothing. Segments
+ * that are taken later can still be read (LANE5).
  */
 static bool look_at_unread(struct tw__lane *lane, struct unread *unread)
 {
@@ -315,7 +315,7 @@ static bool pack_if_it_pays(struct tw__lane *lane)
 	return !packed;
 }
 
-/* What was read is forgotten. */
+/* Raises `soonest` when the entries that it stood for have been read. */
 static void raise_soonest(struct tw__lane *lane)
 {
 	if (tw__lane_head(lane) < lane->soonest_from)

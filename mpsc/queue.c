@@ -8,7 +8,7 @@
 #include "mpsc/base/assert.h"
 #include "mpsc/base/process.h"
 
-_Thread_local struct tw__thread tw__thread = {.queue_id = TW__NO_QUEUE};
+_Thread_local struct tw__thread tw__thread; /* TW__NO_QUEUE */
 
 _Thread_local struct tw__run_record *tw__my_run_record;
 _Atomic(struct tw__run_record *) tw__run_records;
@@ -137,7 +137,7 @@ static struct tw__run_record *record_get(void)
 	return record;
 }
 
-struct tw__run_record *tw__run_record_make(void)
+tw_cold struct tw__run_record *tw__run_record_make(void)
 {
 	pthread_once(&threads_once, threads_watch);
 	if (!watching)
@@ -256,7 +256,7 @@ static struct tw__tie *new_tie(struct tw__queue *queue)
 	return NULL;
 }
 
-struct tw__lane *tw__queue_attach(struct tw__queue *queue)
+tw_cold struct tw__lane *tw__queue_attach(struct tw__queue *queue)
 {
 	struct tw__tie *tie = tw__my_run_record ? tw__my_run_record->ties : NULL;
 	while (tie && tie->queue_id != queue->id)

@@ -61,7 +61,7 @@ struct tw__queue {
 };
 
 /* What the short ways need of their thread: one look finds all of it. */
-#define TW__NO_QUEUE UINT64_MAX
+#define TW__NO_QUEUE UINT64_C(0) /* ids begin at 1 */
 struct tw__thread {
 	uint64_t queue_id; /* the queue it used last, or TW__NO_QUEUE */
 	struct tw__lane *lane;

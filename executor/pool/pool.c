@@ -1,6 +1,6 @@
 /*
- * The pool's creation, what submits to it, who uses it, its end, and its statistics. What is behind
- * the queue: parts.h.
+ * The pool's creation, what submits to it, who uses it, and its end. What is behind the queue:
+ * parts.h.
  *
  * The end: a bit in the ring's tail, and `closed`, refuse all submits. Close waits for the
  * submitters that are on their way (parts.h, rule 5). From then on the queue only empties.
@@ -199,7 +199,7 @@ static void pool_free(tw_pool *pool)
 	tw__unload_drop();
 }
 
-int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)
+tw_cold int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)
 {
 	tw_pool *pool = tw__alloc_aligned(alignof(tw_pool), sizeof *pool);
 	if (!pool)
@@ -299,8 +299,8 @@ static void await_bringers(tw_pool *pool)
 			sched_yield();
 }
 
-static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
-		      void *told_arg, const char *call)
+static tw_cold int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
+			      void *told_arg, const char *call)
 {
 	TW__UNCANCELLED;
 	int r = TW__ORIGIN_CHECK(call, pool, "pool");
@@ -355,65 +355,7 @@ static int pool_end_forked(tw_pool *pool)
 	return 0;
 }
 
-int tw_pool_destroy(tw_pool *pool)
+tw_cold int tw_pool_destroy(tw_pool *pool)
 {
 	return TW__ORIGIN_DESTROY(pool, pool_end_forked, pool_end);
-}
-
-/* ----------------------------------------------------------------- statistics */
-
-static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)
-{
-	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
-		struct tw__worker *worker = &pool->workers[i];
-		stats->workers += tw_load_relaxed(&worker->state) == TW__WORKER_ALIVE;
-		stats->running += tw_load_relaxed(&worker->runs) & 1;
-		stats->completed += tw_load_relaxed(&worker->completed);
-		tw__histogram_collect(&sums[0], &worker->wait);
-		tw__histogram_collect(&sums[1], &worker->run);
-	}
-	stats->wait = tw__histogram_latency(&sums[0]);
-	stats->run = tw__histogram_latency(&sums[1]);
-}
-
-int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
-{
-	int r = TW__OUT_CHECK(tw_pool_stats, out, services);
-	if (!r)
-		r = tw__pool_check(pool);
-	if (r)
-		return r;
-	struct tw_histogram *sums = tw__alloc_zeroed(2, sizeof *sums);
-	if (!sums)
-		return -ENOMEM;
-	struct tw_pool_stats stats = {0};
-	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
-	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
-	stats.grown = tw_load_relaxed(&pool->starter.grown);
-	stats.at_max = tw_load_relaxed(&pool->starter.at_max);
-	stats.start_failures = tw_load_relaxed(&pool->starter.start_failures);
-	tw__tiny_lock(&pool->lock);
-	stats.queued =
-	    tw__ring_count(&pool->ring) + pool->aside.held.count + pool->aside.kept.count;
-	stats.services = pool->services;
-	tw__tiny_unlock(&pool->lock);
-	sum_workers(pool, &stats, sums);
-	tw__free(sums);
-	tw__struct_write(out, &stats, sizeof stats);
-	return 0;
-}
-
-int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
-{
-	int r = TW__OUT_CHECK(tw_pool_stats, out, services); /* before the lock */
-	if (!r)
-		r = tw__service_check(service);
-	if (r)
-		return r;
-	/* close takes the pool away under this lock (service.c) */
-	pthread_mutex_lock(&tw__registry);
-	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
-	r = pool ? tw_pool_stats(pool, out) : -ENOENT;
-	pthread_mutex_unlock(&tw__registry);
-	return r;
 }

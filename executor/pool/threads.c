@@ -251,7 +251,7 @@ static bool starter_goes_on(tw_pool *pool)
 	return goes_on;
 }
 
-static void *starter_main(void *arg)
+static tw_cold void *starter_main(void *arg)
 {
 	tw_pool *pool = arg;
 	struct tw__sleeper *self = &pool->starter.sleeper;

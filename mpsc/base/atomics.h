@@ -82,6 +82,9 @@ static inline void tw_prefetch_write(const void *p)
 #define tw_likely(x) __builtin_expect(!!(x), 1)
 #define tw_unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Of a function that runs seldom: it is made small, not fast. */
+#define tw_cold __attribute__((cold))
+
 /* The struct of this type that has `member` at this address. */
 #define TW__OWNER(type, member, address) \
 	((type *)(void *)((char *)(address)-offsetof(type, member)))

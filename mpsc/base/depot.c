@@ -131,7 +131,7 @@ bool tw__depot_has_surplus(const struct tw__depot *depot, unsigned times)
 	       tw__depot_held(depot) > times * (used + used / 2 + depot->kept);
 }
 
-bool tw__depot_purge(struct tw__depot *depot)
+tw_cold bool tw__depot_purge(struct tw__depot *depot)
 {
 	uint32_t block;
 	for (int n = 0;

@@ -69,7 +69,7 @@ int tw__struct_read_config(const char *type, void *out, size_t known, size_t lea
 	return !in || all_zero(in, known) ? 0 : too_small(type, 0);
 }
 
-int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in)
+tw_cold int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in)
 {
 	const char *bad = NULL, *beyond = NULL;
 	int r = TW__STRUCT_READ(tw_period, out, mode, in);

@@ -123,8 +123,8 @@ static int thread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return pthread_create(thread, attr, main, arg);
 }
 
-int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix,
-	      bool is_tick_thread, void *(*main)(void *), void *arg)
+tw_cold int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix,
+		      bool is_tick_thread, void *(*main)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t mask, before;

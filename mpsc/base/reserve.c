@@ -131,7 +131,7 @@ static void prefer_huge_pages(const struct tw__range *range, size_t from, size_t
 		madvise(range->at + from, end - from, MADV_HUGEPAGE);
 }
 
-int tw__region_open(struct tw__region *region, struct tw__range *ranges, int n)
+tw_cold int tw__region_open(struct tw__region *region, struct tw__range *ranges, int n)
 {
 	*region = (struct tw__region){.ranges = ranges, .range_count = n};
 	for (int i = 0; i < n; i++) {

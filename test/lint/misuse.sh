@@ -22,6 +22,7 @@ fail() {
 
 # Not process.c, whose text is of a refusal by the system (test/unit/service/locked_memory.c).
 find mpsc wheel executor -name "*.c" ! -path mpsc/base/process.c ! -path mpsc/base/misuse.c \
+	! -path mpsc/base/strerror.c \
 	! -path mpsc/base/entry.c | sort >"$work/files"
 
 # FILE:LINE:TEXT of refusals without a text. A call may break the line behind its parenthesis, and the comment that says

@@ -20,7 +20,7 @@ static bool alarm_watch(struct tw__alarm *alarm, int fd)
 	return epoll_ctl(alarm->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate)
+tw_cold int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate)
 {
 	struct tw__alarm new = {.set_ns = UINT64_MAX};
 	new.epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -68,7 +68,7 @@ void tw__purge_look(tw_service *service)
 		service->driver->purge_ns = tw__driver_now(service) + PATIENCE_NS;
 }
 
-void tw__purge(tw_service *service, bool look, bool busy)
+tw_cold void tw__purge(tw_service *service, bool look, bool busy)
 {
 	TW_ASSERT_DRIVER(service);
 	if (tw_likely(!tw__purging(service))) {

@@ -11,7 +11,7 @@
 #include "wheel/run/work.h"
 
 /* As a callback that is no timer's. */
-static void completion_call(tw_service *service, tw_fn *fn, void *arg)
+static tw_cold void completion_call(tw_service *service, tw_fn *fn, void *arg)
 {
 	struct tw__run run = {.service = service};
 	tw__frame_begin(&run);
@@ -85,7 +85,7 @@ static void complete_here(tw_service *service, uint32_t index)
 		completion_call(service, fn, arg);
 }
 
-void tw__groups_complete(tw_service *service)
+tw_cold void tw__groups_complete(tw_service *service)
 {
 	uint32_t end = tw_load_acquire(&service->groups.fresh);
 	for (uint32_t index = 1; index < end; index++)

@@ -281,8 +281,8 @@ static struct close_call call_of(tw_service *service, enum tw_close_mode mode, u
 	return c;
 }
 
-int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns,
-		   void (*quiet)(tw_service *), bool alone)
+tw_cold int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns,
+			   void (*quiet)(tw_service *), bool alone)
 {
 	struct close_call c = call_of(service, mode, timeout_ns);
 	if (tw__inside(service))

@@ -20,6 +20,16 @@
 
 /* ----------------------------------------------------------------- the lanes */
 
+/* Of bases that follow each other, with no timer between them, the last one is kept. */
+static tw_cold __attribute__((noinline)) unsigned keep_base(const struct tw__entry *base,
+							    struct tw__entry *out, unsigned kept)
+{
+	if (kept > 0 && tw__what_kind(out[kept - 1].what) >= TW__KIND_EPOCH)
+		kept--;
+	out[kept] = *base;
+	return kept + 1;
+}
+
 /*
  * What a lane may drop: entries of timers that are gone. Without a branch for them: every second
  * one would be mispredicted.
@@ -33,10 +43,7 @@ static unsigned entries_pack(void *context, const struct tw__entry *entries, uns
 		uint64_t what = entries[i].what,
 			 word = tw_load_acquire(&words[tw__entry_slot(what)]);
 		if (tw_unlikely(tw__what_kind(what) >= TW__KIND_EPOCH)) {
-			bool follows =
-			    kept > 0 && tw__what_kind(out[kept - 1].what) >= TW__KIND_EPOCH;
-			out[kept - follows] = entries[i];
-			kept += !follows;
+			kept = keep_base(&entries[i], out, kept);
 			continue;
 		}
 		out[kept] = entries[i];
@@ -106,7 +113,7 @@ static int config_check(const struct tw_service_config *c)
 	return r ? r : tw__clock_check(c->clock);
 }
 
-int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
+tw_cold int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
 {
 	int r = TW__CONFIG_READ(tw_service_config, out, buckets, cfg);
 	if (r)
@@ -239,7 +246,7 @@ struct whole {
 	alignas(TW__CACHE_LINE) struct tw__driver driver;
 };
 
-int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
+tw_cold int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
 	struct whole *whole = tw__alloc_aligned(TW__CACHE_LINE, sizeof *whole);
 	if (!whole)
@@ -278,7 +285,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	return 0;
 }
 
-void tw__core_free(tw_service *service)
+tw_cold void tw__core_free(tw_service *service)
 {
 	if (service->clock->ops->leave)
 		service->clock->ops->leave(service->clock, service);

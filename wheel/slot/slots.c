@@ -112,7 +112,8 @@ static int map_slots(struct tw__slots *slots)
 	return 0;
 }
 
-int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__arena_size arena)
+tw_cold int tw__slots_init(struct tw__slots *slots, uint32_t max_timers,
+			   struct tw__arena_size arena)
 {
 	*slots = (struct tw__slots){.max_timers = max_timers,
 				    .base = tw__entry_make(0, (uint32_t)tw__random_bits()),

@@ -221,7 +221,7 @@ void tw__cancel_entry(tw_service *service, uint64_t entry)
 	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), outcome);
 }
 
-bool tw__retract(tw_service *service, uint64_t entry)
+tw_cold bool tw__retract(tw_service *service, uint64_t entry)
 {
 	uint32_t slot = (uint32_t)entry;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */

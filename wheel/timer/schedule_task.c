@@ -56,8 +56,8 @@ static int task_check(const char *call, const tw_service *service, const struct 
 	return tw__bad_member(bad ? -EINVAL : -ERANGE, call, "tw_task", bad ? bad : beyond);
 }
 
-int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
-		  struct tw_task *other, struct tw_period *period)
+tw_cold int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
+			  struct tw_task *other, struct tw_period *period)
 {
 	int r = 0;
 	if (tw_unlikely((*task)->size != sizeof **task)) {
