@@ -38,10 +38,10 @@
  *       reads of a segment come before the producer's new writes to it. Without it an unread entry
  *       is overwritten.
  *   LANE3  turn: compare-and-swap acq_rel (take begins) -> store-release (take ends) ->
- *       load-acquire, then compare-and-swap acq_rel (pack): a packing replaces the front that it
- *       has copied from, and no other, and then no take is under way, which could read the old
- *       segments. The front that it makes is the one that nobody uses. Without it what was taken is
- *       taken again, or an old segment is read while it is written anew.
+ *       load-acquire, then compare-and-swap acq_rel (pack): a packing replaces only the front that
+ *       it has copied from. No take is then in progress, so none reads the old segments. The front
+ *       that the packing writes is the one that nobody uses. Without LANE3 entries are taken twice,
+ *       or an old segment is read while it is written.
  *   LANE4  the front's members: store-release (take, pack) -> load-acquire (pack, head): a packing
  *       that has read a front while a take changed it then finds another turn, and ends.
  *   LANE5  spare_lock: exchange-acquire (take_spare, pack, purge) -> store-release: `first`, when

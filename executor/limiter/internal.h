@@ -318,7 +318,7 @@ void tw__limiter_lock(struct tw_limiter *l);
 
 /*
  * Drops n users, and gives up the lock; submits what may start, and what the executor is to tell.
- * Who has changed nothing may unlock the object instead.
+ * A thread that has changed nothing may unlock the object instead.
  */
 void tw__limiter_leave(struct tw_limiter *l, uint32_t n);
 

@@ -47,9 +47,9 @@ static void tell_event(struct tw_limiter *l, const struct tw__job *job,
 /* ---------------------------------------------------------------------- idle */
 
 /*
- * One thread tells at a time, in the order in which listeners came. What comes meanwhile, also from
- * a listener, is handled by that thread when the listener has returned: so listeners that listen
- * again pile up no stack. After CALLS_IN_A_ROW calls the executor goes on.
+ * One thread at a time calls listeners, in the order in which they were added. It also calls those
+ * that are added meanwhile, after the present one has returned. So listeners that add listeners use
+ * no more stack. After CALLS_IN_A_ROW calls the executor goes on.
  */
 enum { CALLS_IN_A_ROW = 64 };
 
@@ -176,7 +176,7 @@ static bool call_allow(struct tw_limiter *l, struct tw__job *job, uint64_t *dela
 	return wants && is_valid;
 }
 
-/* ------------------------------------------------------------------- what is due */
+/* ------------------------------------------------- the next step of a job */
 
 /* The job waits for its retry, and may have ended when this returns. False: it has settled. */
 NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wanted,

@@ -153,7 +153,7 @@ static struct tw__work *list_pop(struct tw__work_list *list)
 	return first;
 }
 
-/* Pushes what has room, calls a worker for it, and gives up the lock. */
+/* Pushes kept work while the ring has room, calls a worker for it, and unlocks. */
 static void push_kept_and_unlock(tw_pool *pool)
 {
 	struct tw__work_list *kept = &pool->aside.kept;

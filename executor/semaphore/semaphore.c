@@ -153,7 +153,7 @@ static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
 		take_back(s, &refused);
 }
 
-/* Around what is done under the lock: whoever is chosen there is granted after it. */
+/* Locks. Waiters that are chosen under the lock get their permits after the unlock. */
 static void semaphore_lock(tw_semaphore *s, struct tw__line *chosen)
 {
 	tw__line_init(chosen);

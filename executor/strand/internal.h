@@ -2,7 +2,7 @@
  * A strand: an object (base/object.h) whose runner runs one thing at a time, in order.
  *
  *     strand.c   creation, submit, cancel, close, looks
- *     run.c      the runner: what comes, what runs, series, ends of tasks
+ *     run.c      the runner: takes from the inbox, runs, re-arms series, ends tasks
  *
  * All that comes goes into the inbox, without the lock: tasks, delayed ones when they are due,
  * batches of timers, and work of objects that have the strand as their executor. From there it

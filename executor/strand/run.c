@@ -57,7 +57,7 @@ static inline bool arrives(tw_strand *strand, struct tw__item *task)
 	return true;
 }
 
-/* What comes next out of the inbox, on its way into the line. 0: nothing, as tw__object_take. */
+/* Takes the next link from the inbox, for the line. Returns 0 as tw__object_take does. */
 static inline tw__link take(tw_strand *strand, unsigned *steps)
 {
 	for (tw__link link; (link = tw__object_take(&strand->object, steps));) {

@@ -286,7 +286,7 @@ static void close_strand(tw_strand *strand)
 		return;
 	object->releasing++; /* others wait */
 	tw__line_init(&works);
-	for (bool more = true; more;) { /* what comes due meanwhile comes into the line */
+	for (bool more = true; more;) { /* a task that is due meanwhile enters the line */
 		bool mail = !strand->line.first && tw__strand_gather(strand);
 		more = end_first(strand, &works) || mail || object->delayed;
 		if (!strand->line.first && object->delayed)

@@ -85,7 +85,7 @@ struct tw__counter {
 	uint64_t from_count, from_ns; /* the next rate is measured from here */
 };
 
-/* A processor may read the register earlier than what comes before it in the program. */
+/* A processor may read the register before it executes the instructions that precede the read. */
 enum { TW__SPECULATION_NS = 200 };
 
 /* The register runs at one speed on all processors, and the kernel's clock runs on it. */
