@@ -1,4 +1,4 @@
-/* Statistics of a pool. Apart from pool.c, so that who asks for none does not link them. */
+/* Statistics of a pool. A static program that asks for none does not link this file. */
 #include "executor/pool/parts.h"
 #include "mpsc/base/entry.h"
 #include "mpsc/base/reserve.h"

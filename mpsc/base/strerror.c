@@ -1,4 +1,4 @@
-/* Answers as texts. Apart from misuse.c, so that who prints none does not link them. */
+/* Answers as texts. A static program that prints none does not link this file. */
 #include <errno.h>
 
 #include "tickwheel/misuse.h"
