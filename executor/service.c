@@ -1,7 +1,6 @@
 /*
- * Puts a service together: the core over an executor. If the user gives no executor, the service
- * gets a pool of its own. The core knows nothing of the pool, and the pool nothing of the service.
- * Only this file knows both.
+ * A service: the core over an executor, a pool of its own if the user gives none. Only this file
+ * knows both core and pool.
  */
 
 #include "mpsc/base/process.h"
@@ -15,7 +14,7 @@ int tw_version(void)
 	return TW_VERSION;
 }
 
-/* The service uses a pool of its own, a shared one, or none (*out is NULL). */
+/* The service's own, a shared one, or none (*out is NULL). */
 static int join_pool(struct tw_service_config *config, tw_pool **out)
 {
 	bool owned = !config->executor;
@@ -27,7 +26,6 @@ static int join_pool(struct tw_service_config *config, tw_pool **out)
 	return tw__pool_join(*out, true); /* of its own pool: cannot fail */
 }
 
-/* The config is complete, perhaps without an executor. */
 static int service_make(tw_service **out, struct tw_service_config *config)
 {
 	tw_pool *pool;
@@ -61,7 +59,7 @@ tw_cold int tw_service_create(tw_service **out, const struct tw_service_config *
 	return r;
 }
 
-/* Nothing is left: the pool is idle. Other calls of close wait until its threads have ended. */
+/* The pool is idle. Other calls of close wait until its threads have ended. */
 static void end_pool(tw_service *service)
 {
 	pthread_mutex_lock(&tw__registry); /* pool_stats and liveness may be reading it */

@@ -1,50 +1,36 @@
 /*
- * The limiter inside: an object (executor/base/object.h) with two works. User code, and executors'
- * submits, run without its lock.
+ * The limiter inside: an object (executor/base/object.h) with two works: `run` has attempts, `tell`
+ * the user code that the tick thread leaves. Users' functions and executors' submits run without
+ * the lock.
  *
- * State of a job, under the lock
- *
- *   COMING    not accepted yet, or in the inbox         -> QUEUED
- *   QUEUED    in line                                   -> RUNNING, SETTLED
- *   RUNNING   an attempt is in progress                 -> ENDED, ASKING, DELAYED, SETTLED
- *   ENDED     it is over, its `stop` has not returned   -> ASKING, DELAYED, SETTLED
- *   ASKING    the executor asks retry.allow             -> DELAYED, SETTLED
- *   DELAYED   the delay before the next attempt         -> QUEUED, SETTLED
- *   SETTLED   its result is final                       -> GONE
+ *   state of a job                                  next, and who makes the change, under the lock
+ *   COMING    not accepted yet, or in the inbox     QUEUED: submit; who takes the inbox
+ *   QUEUED    in line                               RUNNING: a runner
+ *   RUNNING   an attempt is in progress             ENDED: its runner; complete
+ *   ENDED     its `stop` has not returned           ASKING, DELAYED: the thread that called `stop`
+ *   ASKING    the executor asks retry.allow         DELAYED: that thread
+ *   DELAYED   it waits for its next attempt         QUEUED: the tick thread
+ *   SETTLED   its result is final                   GONE: tw__job_look_for_end
  *   GONE      the node is free
- *
- *   change                    who makes it                                 where
- *   COMING -> QUEUED          submit; who takes the inbox                  lock.c
- *   QUEUED -> RUNNING         a runner                                     tell.c
- *   RUNNING, if not settled   a runner; complete                           settle.c
- *   ENDED, ASKING -> DELAYED  the thread that called `stop` or retry.allow settle.c
- *   DELAYED -> QUEUED         the tick thread                              settle.c
- *   any -> SETTLED            all of these; the tick thread at a timeout;  settle.c
- *                             cancel and close if the job waits
+ *   any of the first seven                          SETTLED: all of these; the tick thread at a
+ *                                                   timeout; cancel and close if the job waits
  *
  * The total timeout settles a job in any state. Its attempt may go on then (INSIDE), and so may
  * retry.allow (ASKED): `release` waits for both, `done` does not.
  *
- * User code that is due follows from the state and the flags (tw__job_go_on). One thread calls it:
- * the one that brought the change, when it is done with its own part. The job is BUSY meanwhile: a
- * thread that changes it then leaves the rest to that thread. The tick thread calls nothing: it
- * leaves the job in the limiter's list (BUSY, too), from which the work `tell` takes one at a time.
- * That work is submitted again before it calls anything, so a callback that blocks holds up nobody.
+ * User code that is due follows from the state and the flags (tw__job_go_on). The thread that
+ * brought the change calls it. The job is BUSY meanwhile: who changes it then leaves the rest to
+ * that thread. The tick thread calls nothing: it leaves the job, BUSY, in the list `tells`.
  *
- * Runners. A permit is not given to a certain job: the work `run` takes the first in line when it
- * gets to run, and goes on with the next. One that calls a user's function first submits the work
- * again if another job can start.
+ * Runners. A permit is not given to a certain job: a runner takes the first in line. A work that
+ * calls a user's function is submitted again before, so a function that blocks holds up nobody.
  *
  * Users of the object: `run` (as ACTIVE) and `tell` while they are out, each timer, each call that
- * gives up the lock and comes back, a runner. So the limiter outlives what is on its way.
+ * gives up the lock and comes back, a runner.
  *
- * A job with times has one timer of the service, for its next instant. The tick thread runs it. It
- * goes by the clock and the state, so it does no harm if it comes early or late. A job that ends
- * while its timer is on the way keeps its node until then. If no timer is to be had, a work on the
- * tick thread looks at the job in each tick.
- *
- * The node goes back when the job is FINISHED, its timer is in, its result is not kept, and nobody
- * waits for it.
+ * A job with times has one timer of the service, for its next instant, run by the tick thread. It
+ * goes by the clock and the state, so it may come early or late. A job that ends while its timer is
+ * on the way keeps its node until then. Without a timer, a work looks at the job in each tick.
  *
  * Model: test/model/inbox.pml.
  */
@@ -77,15 +63,15 @@ enum {
 	TW__JOB_KEEP = 2,
 	TW__JOB_CANCELLED = 4,
 	/* of the last attempt */
-	TW__JOB_INSIDE = 8, /* it is under way, and has its permits */
+	TW__JOB_INSIDE = 8, /* has its permits */
 	TW__JOB_IN_FN = 16,
 	TW__JOB_COMPLETED = 32, /* by tw_job_complete */
 	TW__JOB_OVERDUE = 64,   /* past its timeout */
 	TW__JOB_STOP_DUE = 128,
 	TW__JOB_STOPPED = 256,  /* `stop` was due, or is not called any more */
 	TW__JOB_STARTING = 512, /* the event STARTED has not returned: `done` waits */
-	TW__JOB_TOKEN = 1024,   /* of the rate: it is out until the function is called */
-	TW__JOB_BUSY = 2048,    /* a thread calls user code, or the job is in the list */
+	TW__JOB_TOKEN = 1024,   /* it has one of the rate */
+	TW__JOB_BUSY = 2048,    /* a thread calls its user code, or it is in `tells` */
 	/* of the end */
 	TW__JOB_ASKED = 4096, /* retry.allow has not returned */
 	TW__JOB_TOLD = 8192,  /* `done` has returned */
@@ -94,22 +80,21 @@ enum {
 
 struct tw__job;
 
-/* A timer of the service, and what the tick thread does then, under the lock. */
+/* A timer of the service, and what the tick thread does then. */
 struct tw__due {
 	struct tw_limiter *limiter;
-	void (*ring)(struct tw__due *due); /* clears is_out */
+	void (*ring)(struct tw__due *due); /* under the lock; clears is_out */
 	tw_timer timer;
 	bool is_out;          /* timer or look */
 	struct tw__work look; /* in place of the timer, when none could be had */
 };
 
-/* Of a job that is more than a function: times, retries, more callbacks. Others share one. */
+/* Of a job with times, retries or more callbacks. Others share one. */
 struct tw__job_options {
 	struct tw__job *job;
 	struct tw__due due; /* tw__job_time */
 	uint64_t queue_timeout_ns, attempt_timeout_ns;
-	/* of the stay in line, the attempt or the delay; UINT64_MAX: none, as below */
-	uint64_t until_ns;
+	uint64_t until_ns; /* of the stay in line, the attempt or the delay; UINT64_MAX: none */
 	uint64_t total_until_ns;
 	uint64_t retry_deadline_ns; /* no retry begins after it */
 	struct tw_retry retry;
@@ -153,7 +138,7 @@ struct tw__job {
 	_Atomic uint32_t bell; /* 1: tw__job_answers; threads sleep on it */
 };
 
-/* Jobs in order of priority, first in first out: a ring for each priority that is there. */
+/* Jobs in order of priority, first in first out. */
 struct tw__job_line {
 	struct tw__job *first;
 	uint64_t count;
@@ -165,7 +150,7 @@ struct tw__job_line {
 struct tw__results {
 	size_t n, room;
 	uint32_t refs;
-	bool delivered; /* idle was reached: the next submit begins anew */
+	bool delivered; /* idle was reached: the next submit begins a new collection */
 	struct tw_job_result items[];
 };
 
@@ -174,21 +159,20 @@ struct tw__listener {
 	tw_idle_fn *fn;
 	void *arg;
 	void *context;
-	struct tw__results *results; /* of the idle that it is called for */
+	struct tw__results *results;
 };
 
 struct tw__idles {
-	uint64_t reached,
-	    told; /* times the limiter was idle; those whose listeners have returned */
+	uint64_t reached, told; /* times it was idle; whose listeners have returned */
 	bool event_due, telling;
 	struct tw__line waiting, due;
 };
 
-/* When attempts started: a token comes back an interval later. */
+/* A token comes back an interval after its attempt started. */
 struct tw__rate {
 	uint64_t *starts_ns; /* ring */
 	uint32_t room, first, used;
-	uint32_t out;         /* tokens of attempts that have left the line, and not begun */
+	uint32_t out;         /* tokens of attempts that have left the line and not begun */
 	uint32_t most;        /* 0: no rate */
 	uint64_t interval_ns; /* INT64_MAX: none comes back */
 	struct tw__due due;
@@ -207,13 +191,13 @@ struct tw__permits {
 	uint64_t late;     /* of these: of jobs that have timed out */
 };
 
-/* The object's word, to which submitters write, and its lock are on two cache lines. */
+/* The object's word, to which submitters write, and its lock are on two lines. */
 struct tw_limiter {
 	alignas(TW__CACHE_LINE) uint64_t random;
 	struct tw__object object; /* its work: `tell` */
-	bool active;              /* as ACTIVE, as far as who has the lock knows */
+	bool active;              /* ACTIVE, as far as known under the lock */
 	bool run_out, tell_out;
-	bool paused, ended; /* ended: what waited was dropped. Nothing starts, nothing is retried */
+	bool paused, ended; /* ended: dropped. Nothing starts, nothing is retried */
 
 	struct tw__job_line line, delayed;
 	struct tw__permits permits;
@@ -222,7 +206,7 @@ struct tw_limiter {
 	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */
 	struct tw__line tells;      /* jobs whose user code the executor calls */
 	bool tells_idle;            /* and idle listeners */
-	uint32_t calls;             /* of user code but jobs: a runner sees whether it has called */
+	uint32_t calls;             /* of user code other than jobs */
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;
@@ -237,7 +221,7 @@ struct tw_limiter {
 	struct tw_limiter_config config;
 };
 
-/* Of jobs that are nothing but a function and its `done`. Never written. */
+/* Never written. */
 extern struct tw__job_options tw__plain_options;
 
 static inline bool tw__job_is_own(const struct tw__job *job)
@@ -258,26 +242,24 @@ static inline uint64_t tw__instant_after(uint64_t now_ns, uint64_t span_ns)
 
 _Static_assert(offsetof(struct tw_limiter, object.lock) == TW__CACHE_LINE, "lines");
 
-/* Permits that the job's next attempt takes. */
 static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw__job *job)
 {
 	return job->options->permits < l->permits.limit ? job->options->permits : l->permits.limit;
 }
 
-/* Jobs that wait, in line or for a retry. */
 static inline uint64_t tw__limiter_waiting(const struct tw_limiter *l)
 {
 	return l->line.count + l->delayed.count;
 }
 
-/* Threads that wait for the job need wait no longer. */
+/* tw_job_wait waits no longer. */
 static inline bool tw__job_answers(const struct tw__job *job)
 {
 	return job->flags & TW__JOB_TOLD ||
 	       (job->state == TW__JOB_SETTLED && job->status == TW_JOB_STATUS_TIMED_OUT);
 }
 
-/* The handle of the submit; and that of the last attempt. */
+/* As of the submit; as of the last attempt. */
 static inline tw_job tw__job_handle(const struct tw__job *job)
 {
 	return (tw_job){.id = tw__node_handle(&job->node)};
@@ -293,81 +275,80 @@ static inline tw_job tw__attempt_handle(const struct tw__job *job)
 void tw__job_line_add(struct tw__job_line *line, struct tw__job *job);
 void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job);
 
-/* The due rings at that instant instead; UINT64_MAX: never. */
+/* Rings at that instant instead; UINT64_MAX: never. */
 void tw__due_set(struct tw__due *due, uint64_t at_ns);
 void tw__due_stop(struct tw__due *due);
 
-/* Of a token that is out: its attempt's function is called next. Not under the lock. */
+/* The function of a token that is out is called next. Takes the lock. */
 void tw__rate_begin(struct tw_limiter *l);
 
-/* starts 0: no rate. 0 or -ENOMEM: then nothing has changed. */
+/* starts 0: no rate. Returns 0, or -ENOMEM: nothing has changed. */
 int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns);
 
-/* The job is submitted; and comes into line, for the first time or for a retry. */
+/* Into line, for the first time or for a retry. */
 void tw__job_accept(struct tw_limiter *l, struct tw__job *job);
 void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* A job that waits leaves its line. */
+/* Out of line, or from those delayed. */
 void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* Takes over what is in the inbox. */
+/* Takes over what came. */
 void tw__inbox_look(struct tw_limiter *l);
 
-/* Takes the lock. All that was submitted is known then. */
+/* Takes the lock, and over what came. */
 void tw__limiter_lock(struct tw_limiter *l);
 
 /*
- * Drops n users, and gives up the lock; submits what may start, and what the executor is to tell.
- * A thread that has changed nothing may unlock the object instead.
+ * Drops n users and the lock, and submits the works that have something to do. A thread that has
+ * changed nothing may unlock the object instead.
  */
 void tw__limiter_leave(struct tw_limiter *l, uint32_t n);
 
-/* The first in line may start. If it lacks nothing but a token, the limiter looks again then. */
+/* The first in line may start. If it lacks only a token, the limiter looks again then. */
 bool tw__limiter_may_start(struct tw_limiter *l);
 
-/* A job that waits in line may come, as far as max_pending says. */
+/* By max_pending, another job may wait. */
 bool tw__limiter_has_room(struct tw_limiter *l);
 
 /* -------------------------------------------------------------------- settle.c */
 
-/* Final. The job is in no line; tw__job_go_on is next. */
+/* The job is in no line; tw__job_go_on is next. */
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error);
 
-/* Threads that wait for the job look. */
 void tw__job_wake(struct tw__job *job);
 
-/* Frees the node when its time has come. */
+/* Frees the node if it is FINISHED, its timer is in, and nobody waits for it or its result. */
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 /* `stop` is due for the attempt, once. */
 void tw__job_stop(struct tw__job *job);
 
-/* The attempt has really ended; tw__job_go_on is next. */
+/* It has really ended; tw__job_go_on is next. */
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
 		     uint64_t now_ns);
 
-/* What follows on its end. True: a retry may; false: the job has settled. */
+/* After its end. True: a retry may follow; false: the job has settled. */
 bool tw__attempt_decide(struct tw_limiter *l, struct tw__job *job);
 
-/* Somebody has completed it, and its function has but to return. */
+/* Its function has not returned. */
 void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job);
 
-/* It is past a time if the clock says so. */
+/* Looks whether it is past a time. */
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
 
-/* The delay before the next attempt by the policy: drawn once for each retry. */
+/* By the policy; once for each retry. */
 uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
 
-/* Whether a retry is wanted is known now. False: the job has settled instead. */
+/* DELAYED now; false: the job has settled instead. */
 bool tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns);
 
-/* The due is set for the job's next instant, or stopped. */
+/* Sets the due for the job's next instant, or stops it. */
 void tw__job_keep_time(struct tw__job *job);
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
-/* A job in line is past a time: it leaves, and settles. */
+/* A job in line is past a time, and settles. */
 void tw__stay_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 /* A time of the job has passed; tw__job_go_on is next. */
@@ -387,8 +368,8 @@ enum tw__teller {
 };
 
 /*
- * Calls the user code of the job that is due, and what follows from it; the lock is given up
- * meanwhile. The caller is a user, and does not touch the job afterwards.
+ * Calls the user code of the job that is due, without the lock. The caller is a user, and does not
+ * touch the job afterwards.
  */
 void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller);
 
@@ -398,10 +379,9 @@ void tw__job_time(struct tw__due *due);
 /* The listener is called next, with the results. */
 void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
 
-/* Calls listeners that are due; the lock is given up meanwhile. The caller is a user. */
+/* Calls those that are due, without the lock. The caller is a user. */
 void tw__tell_idle(struct tw_limiter *l);
 
-/* What the works do. */
 void tw__limiter_tell(struct tw__work *work);
 void tw__limiter_run(struct tw__work *work);
 

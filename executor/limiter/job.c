@@ -1,7 +1,4 @@
-/*
- * Jobs of a limiter from outside: submit, complete, cancel, wait, ask. Calls lock.c, settle.c and
- * tell.c.
- */
+/* The public functions of jobs. Calls lock.c, settle.c and tell.c. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
@@ -73,7 +70,6 @@ static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job
 	return o;
 }
 
-/* A node, filled in; not known to anybody yet. */
 static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns,
 		struct tw__job **out)
 {
@@ -113,10 +109,6 @@ static void unmake(struct tw_limiter *l, struct tw__job *job)
 
 /* ------------------------------------------------------------------- accept */
 
-/*
- * Whether the limiter takes this job, apart from memory. Jobs in line that can start now do not
- * count as waiting.
- */
 static int admit(struct tw_limiter *l, const struct tw__job *job)
 {
 	if (tw_load_relaxed(&l->object.closed))
@@ -147,7 +139,7 @@ static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t dea
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
-/* For a job that asks for more than a function. The lock is held. */
+/* The submit of a job that needs the lock, which is held. */
 static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limiter_task *task,
 		 uint64_t now_ns, tw_job *out)
 {
@@ -220,7 +212,7 @@ int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
 	return tw_limiter_submit_task(l, &task, out);
 }
 
-/* The job of a handle, or NULL. The lock is held: it stays what it is. */
+/* NULL: none. The lock is held. */
 static struct tw__job *find(struct tw_limiter *l, tw_job handle)
 {
 	struct tw__job *job =
@@ -315,7 +307,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 
 /* ----------------------------------------------------------------- priority */
 
-/* It goes behind the others of the priority. The lock is held. */
+/* Behind the others of the priority. The lock is held. */
 static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority)
 {
 	if (!job || job->state == TW__JOB_SETTLED)
@@ -351,10 +343,7 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 
 /* --------------------------------------------------------------- wait, and ask */
 
-/*
- * Told of, and not kept, or no longer: there is no result to ask for, even if the limiter is not
- * yet done with the job.
- */
+/* Told of, and not kept, or no longer. */
 static bool has_no_result(const struct tw__job *job)
 {
 	return job->flags & TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
@@ -367,7 +356,7 @@ static bool is_dropped_here(struct tw_limiter *l, const struct tw__job *job)
 	       tw__inside_object(&l->object, &l->line);
 }
 
-/* The job stays while this thread waits. The lock is given up meanwhile. */
+/* The lock is given up. */
 static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
 {
 	bool in_time = true;

@@ -1,11 +1,10 @@
-/* The limiter as a whole: its birth and end, pause, close, waiting until it is idle, statistics. */
+/* The public functions of the limiter as a whole. Calls lock.c, settle.c and tell.c. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
 #include "wheel/timer/schedule.h"
 
-/* No job is left, and no listener is due. */
 static bool is_idle(const struct tw_limiter *l)
 {
 	const struct tw__idles *i = &l->idles;
@@ -45,7 +44,6 @@ static int config_check(const struct tw_limiter_config *c)
 	return tw__bad_member(-EINVAL, "tw_limiter_create", "tw_limiter_config", bad);
 }
 
-/* The last user is gone. */
 static void free_limiter(struct tw__object *object)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
@@ -154,9 +152,9 @@ int tw_limiter_destroy(tw_limiter *l)
 /* ------------------------------------------------------------------ waiting */
 
 /*
- * An idle that comes after the call's beginning, and whose listeners have returned, is enough,
- * though it may be over. One of before is not, even if its listeners are called only now: somebody
- * has submitted since. The lock is held, and given up while the call waits. The caller is a user.
+ * An idle that comes after the call's beginning is enough, once its listeners have returned. One of
+ * before is not, even if its listeners are called only now: somebody has submitted since. The lock
+ * is given up. The caller is a user.
  */
 static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
@@ -262,7 +260,7 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 
 /* -------------------------------------------------------------------- close */
 
-/* Refuses jobs from now on. The call becomes a user. The lock is taken. */
+/* Takes the lock, and makes the call a user. */
 static void begin_close(struct tw_limiter *l)
 {
 	tw__limiter_lock(l);
@@ -273,8 +271,8 @@ static void begin_close(struct tw_limiter *l)
 }
 
 /*
- * In the order in which they would have run; those that wait for a retry last. The lock is held,
- * and given up now and then. The caller is a user. `inside` tells tw_job_wait who drops.
+ * In the order in which they would have run; those that wait for a retry last. The lock is given up
+ * now and then. The caller is a user. `inside` tells tw_job_wait who drops.
  */
 static void drop_all(struct tw_limiter *l)
 {

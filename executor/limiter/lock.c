@@ -1,16 +1,14 @@
 /*
- * The limiter's lock, and what whoever gives it up sees to: who may start, and who is called for
- * it. How jobs come into line: the inbox, the line, the rate's tokens.
+ * The limiter's lock, how jobs come into line (the inbox, the line, the rate's tokens), and which
+ * start.
  *
- * Inbox. Where nothing is to be decided at a submit (no bound, no results, no refusal while
- * paused), a plain job comes in without the lock. Who takes the lock takes over what is
- * there, in the order of the submits. So nobody who has the lock acts on a state that lacks a job
- * whose submit has returned before.
+ * Inbox. Where a submit has nothing to decide (no bound, no results, no refusal while paused), a
+ * plain job comes in without the lock. Who takes the lock takes over what is there, in the order of
+ * the submits: so each job whose submit has returned is known under the lock.
  *
  * ACTIVE in the object's word means that somebody will take the lock and look: `run` is out; or all
- * permits are out, and who gives one back looks; or the limiter is paused, and who resumes it
- * looks; or no token is there, and the rate's due looks. A submit that finds it not raised raises
- * it, and submits `run`. Who gives up the lock sees to it that this holds (tw__limiter_leave):
+ * permits are out, the limiter is paused, or no token is there, and who ends that looks. A submit
+ * that finds it not raised raises it, and submits `run`. tw__limiter_leave keeps this:
  *
  *   ACTIVE     somebody will look   then
  *   raised     yes                  it stays
@@ -20,16 +18,12 @@
  *
  * Who takes the lock and finds ACTIVE raised by a submit notes that `run` is out.
  *
- * Line. Only the first job starts, and only when all its permits are free. So a job that takes many
- * permits waits for those before it, and for no more. A job joins behind those of its priority, and
- * leaves from anywhere. Weak at: many priorities in line at a time, since a job that joins walks
- * over the higher ones.
+ * Line. Only the first job starts, when all its permits are free. Weak at: many priorities at a
+ * time, since a job that joins walks over the higher ones.
  *
- * Rate. A bucket of tokens, each of which comes back one interval after its attempt has started. A
- * token is taken when an attempt leaves the line. Its start counts from just before the attempt's
- * function is called. Otherwise the event STARTED, which is called between the two, would let later
- * starts move together. So there are never more starts in an interval, whatever the delay between
- * the line and the function.
+ * Rate. A token is taken when an attempt leaves the line, and comes back one interval after its
+ * function was called. If it came back after the taking, the event STARTED, which is called in
+ * between, could let starts move together.
  *
  * Model: test/model/inbox.pml.
  */
@@ -105,7 +99,6 @@ static void look(struct tw__work *work)
 	on_time(TW__OWNER(struct tw__due, look, work));
 }
 
-/* If it is on its way, it looks in vain. */
 void tw__due_stop(struct tw__due *due)
 {
 	if (due->is_out && tw__object_undelay(&due->limiter->object, due->timer))
@@ -140,7 +133,7 @@ static uint64_t *start_at(struct tw__rate *rate, uint32_t place)
 	return &rate->starts_ns[((uint64_t)rate->first + place) % rate->room];
 }
 
-/* Tokens that are there; UINT64_MAX without a rate. */
+/* UINT64_MAX: there is no rate. */
 static uint64_t tokens(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
@@ -161,7 +154,7 @@ static void on_token(struct tw__due *due)
 	due->is_out = false;
 }
 
-/* True: a token is there. False: the limiter looks again when the next one comes back. */
+/* False: the limiter looks again when the next one comes back. */
 static bool token_is_there(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
@@ -290,7 +283,6 @@ bool tw__limiter_has_room(struct tw_limiter *l)
 	return waiting - (able < in_line ? able : in_line) < most;
 }
 
-/* Those who wait for room are called if they are to look. */
 static void look_for_room(struct tw_limiter *l)
 {
 	bool refuses = tw_load_relaxed(&l->object.closed) ||
@@ -299,7 +291,7 @@ static void look_for_room(struct tw_limiter *l)
 		tw__object_ring(&l->object);
 }
 
-/* Submits of plain jobs need call nobody. */
+/* A submit need not call anybody. */
 static bool somebody_will_look(const struct tw_limiter *l)
 {
 	return l->run_out ||

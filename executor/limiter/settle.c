@@ -1,7 +1,4 @@
-/*
- * How attempts and jobs end: the only place that settles. Calls lock.c, and leaves user code that
- * is due in a list.
- */
+/* How attempts and jobs end: the only place that settles. Calls lock.c, and no user code. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
@@ -27,10 +24,7 @@ void tw__results_put(struct tw__results *results)
 		tw__free(results);
 }
 
-/*
- * Results that were passed on are their listeners' until these have returned; a new collection
- * begins.
- */
+/* Results that were delivered stay with their listeners. */
 int tw__results_reserve(struct tw_limiter *l)
 {
 	struct tw__results *old = l->results;
@@ -96,7 +90,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 /* ------------------------------------------------------------------ retries */
 
 /*
- * The policy has the first say (struct tw_retry: count, times, jitter), then the job's predicate.
+ * The policy decides first (struct tw_retry: count, times, jitter), then retry.allow.
  *
  * Full jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
@@ -106,14 +100,12 @@ bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
 	       !(job->flags & TW__JOB_CANCELLED);
 }
 
-/* A retry after this delay is neither beyond the deadline of retries nor the job's timeout. */
 static bool can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay_ns)
 {
 	uint64_t at_ns = now_ns + delay_ns;
 	return at_ns <= job->options->retry_deadline_ns && at_ns < job->options->total_until_ns;
 }
 
-/* An attempt that fails, or will have failed when it ends, may be followed by another. */
 static bool may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
 {
 	const struct tw__job_options *o = job->options;
@@ -203,7 +195,7 @@ void tw__job_stop(struct tw__job *job)
 
 /* --------------------------------------------------------------------- times */
 
-/* The next instant at which something is to be done about the job; UINT64_MAX: none. */
+/* UINT64_MAX: never. */
 static uint64_t due_ns(const struct tw__job *job)
 {
 	const struct tw__job_options *o = job->options;
@@ -246,7 +238,7 @@ static void attempt_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t 
 	tw__job_stop(job);
 	if (!settles)
 		return;
-	if (now_ns > job->since_ns) /* for the result; the time that follows does not count */
+	if (now_ns > job->since_ns)
 		job->run_ns += now_ns - job->since_ns;
 	tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 }

@@ -1,21 +1,17 @@
-/*
- * User code: the attempts of jobs, and what a limiter tells its users. All of it is called with the
- * lock free. Calls settle.c for what follows when it has returned.
- */
+/* All user code: attempts, callbacks, listeners and events. Calls settle.c for what follows. */
 #include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
 
-/* What jobs without callbacks do not call is kept out of their way (tw__job_go_on). */
+/* Not in the way of jobs without callbacks (tw__job_go_on). */
 #define NOT_INLINED __attribute__((noinline))
 
-/* Gives up the lock for a user's function other than a job's. */
 static void leave_to_call(struct tw_limiter *l)
 {
 	l->calls++;
 	tw__limiter_leave(l, 0);
 }
 
-/* This thread is in the function between these. The lock is held before and after. */
+/* The user's function is called between these. The lock is held before and after. */
 
 static void go_out(struct tw_limiter *l, struct tw__inside *inside, struct tw__job *job, tw_fn *fn,
 		   uint16_t flag)
@@ -47,9 +43,8 @@ static void tell_event(struct tw_limiter *l, const struct tw__job *job,
 /* ---------------------------------------------------------------------- idle */
 
 /*
- * One thread at a time calls listeners, in the order in which they were added. It also calls those
- * that are added meanwhile, after the present one has returned. So listeners that add listeners use
- * no more stack. After CALLS_IN_A_ROW calls the executor goes on.
+ * One thread at a time calls listeners, in order, also those that are added meanwhile: so listeners
+ * that add listeners use no more stack. After CALLS_IN_A_ROW calls the executor goes on.
  */
 enum { CALLS_IN_A_ROW = 64 };
 
@@ -79,7 +74,7 @@ void tw__tell_idle(struct tw_limiter *l)
 {
 	struct tw__idles *i = &l->idles;
 	if (i->telling)
-		return; /* the thread that tells goes on with these */
+		return;
 	i->telling = true;
 	for (unsigned left = CALLS_IN_A_ROW; left && (i->event_due || i->due.first); left--) {
 		if (i->event_due) {
@@ -100,7 +95,6 @@ void tw__tell_idle(struct tw_limiter *l)
 	tw__object_ring(&l->object);
 }
 
-/* All that was added is finished. */
 static void idle_reached(struct tw_limiter *l)
 {
 	struct tw__idles *i = &l->idles;
@@ -154,13 +148,12 @@ NOT_INLINED static void call_release(struct tw_limiter *l, struct tw__job *job)
 	come_back(l, &inside, job, TW__JOB_BUSY);
 }
 
-/* Whether the job's predicate wants the retry. It may choose another delay. */
 static bool call_allow(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
 {
 	struct tw__inside inside;
 	tw_retry_fn *allow = job->options->retry.allow;
 	int64_t chosen_ns = (int64_t)*delay_ns;
-	int error = job->error; /* a timeout may change it */
+	int error = job->error; /* before a timeout changes it */
 	uint32_t attempt = job->attempts;
 	go_out(l, &inside, job, TW__NAMED_BY(allow), TW__JOB_ASKED);
 	bool wants = allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
@@ -178,7 +171,7 @@ static bool call_allow(struct tw_limiter *l, struct tw__job *job, uint64_t *dela
 
 /* ------------------------------------------------- the next step of a job */
 
-/* The job waits for its retry, and may have ended when this returns. False: it has settled. */
+/* The job waits for its retry, or ended since. False: it has settled instead. */
 NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wanted,
 			      uint64_t delay_ns)
 {
@@ -197,7 +190,7 @@ NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wa
 	return true;
 }
 
-/* The attempt is over. True: as retry. False: the job has settled, or retry.allow is next. */
+/* True: as retry. False: the job has settled, or is ASKING. */
 static bool decide(struct tw_limiter *l, struct tw__job *job)
 {
 	if (tw_likely(!tw__attempt_decide(l, job)))
@@ -210,7 +203,7 @@ static bool decide(struct tw_limiter *l, struct tw__job *job)
 	return false;
 }
 
-/* A timeout may settle the job meanwhile: then the answer is ignored. Returns as retry. */
+/* The answer is ignored if a timeout has settled the job meanwhile. Returns as retry. */
 NOT_INLINED static bool ask(struct tw_limiter *l, struct tw__job *job)
 {
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
@@ -307,7 +300,7 @@ void tw__job_time(struct tw__due *due)
 		tw__job_go_on(l, job, TW__TICK);
 }
 
-/* On the executor: one job, or idle listeners. Others take the next one meanwhile. */
+/* On the executor: one job, or idle listeners; then the work is out again. */
 void tw__limiter_tell(struct tw__work *work)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
@@ -327,8 +320,8 @@ void tw__limiter_tell(struct tw__work *work)
 /* ------------------------------------------------------------------- runner */
 
 /*
- * A runner's slice: then it goes to the end of the executor's queue. The number of jobs is for
- * short ones, and for clocks that stand still while jobs run.
+ * A runner's slice: then it goes to the end of the executor's queue. The number is for clocks that
+ * stand still.
  */
 enum { JOBS_IN_A_ROW = 64 };
 #define SLICE_NS UINT64_C(5000000)
@@ -362,7 +355,6 @@ static struct tw__job *begin(struct tw_limiter *l, uint64_t now_ns)
 	return job;
 }
 
-/* The job may time out meanwhile; then the executor tells of it afterwards. */
 static void tell_started(struct tw_limiter *l, struct tw__job *job, const struct tw_job_run *see)
 {
 	tell_event(l, job,
@@ -395,10 +387,7 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 	tw__attempt_end(l, job, r, value, now_ns);
 }
 
-/*
- * One attempt, and what follows on its end. The lock is given up meanwhile. True: user code was
- * called after the attempt.
- */
+/* One attempt, and what follows. The lock is given up. True: user code followed. */
 static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns)
 {
 	struct tw_job_run see = {
@@ -417,8 +406,7 @@ static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns)
 	*now_ns = tw_service_now(l->service);
 	tw__object_lock(&l->object);
 	if (!l->line.first || l->line.first->priority < 0)
-		tw__inbox_look(
-		    l); /* else what is there is not next: it came later, with priority 0 */
+		tw__inbox_look(l); /* else the inbox, of priority 0, is not next */
 	uint32_t calls = l->calls;
 	returned(l, job, r, see.value, *now_ns);
 	tw__job_go_on(l, job, TW__EXECUTOR);
@@ -440,7 +428,7 @@ void tw__limiter_run(struct tw__work *work)
 			continue;
 		}
 		if (!first)
-			tw__inbox_look(l); /* one that came needs no other runner then */
+			tw__inbox_look(l);
 		if (!tw__limiter_may_start(l))
 			break;
 		if (run_one(l, begin(l, now_ns), &now_ns) && l->run_out)

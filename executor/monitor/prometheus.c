@@ -1,9 +1,6 @@
 /*
- * Writes a service's figures in Prometheus' text format, version 0.0.4. Reads them all first, by
- * the public calls, tw__runs_visit and tw__living_visit.
- *
- * Times are seconds. They are written from integers, since printf would write the decimal point of
- * the process's locale.
+ * Writes a service's figures in Prometheus' text format, version 0.0.4, after it has read them all.
+ * Times are seconds, written from integers, since printf has the locale's decimal point.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,10 +16,10 @@
 #include "executor/base/living.h"
 #include "wheel/service/parts.h"
 
-/* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
+/* Bounds of the histograms: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36, NUMBER_ROOM = 32 };
 
-/* Objects, or runs under way, of one kind and name: what they say is added up. */
+/* Objects, or runs under way, of one kind and name, added up. */
 struct layer {
 	struct tw__seen_object seen;
 	const char *run; /* a run's name; NULL: an object */
@@ -67,7 +64,6 @@ static uint64_t *layer_figure(struct layer *layer, size_t i)
 	return (uint64_t *)(void *)((char *)layer + layer_figures[i].offset);
 }
 
-/* All that a page shows, read before anything is written. */
 struct page {
 	FILE *out;
 	const char *service; /* value of the label; NULL: none */
@@ -83,7 +79,7 @@ struct page {
 
 /* ------------------------------------------------------------------- reading */
 
-/* Different names have different labels (tw__text_put), so equal names are one sample. */
+/* Names that differ have labels that differ (tw__text_put): equal names are one sample. */
 static int compare_layers(const void *a, const void *b)
 {
 	const struct layer *one = a, *other = b;
@@ -95,7 +91,6 @@ static int compare_layers(const void *a, const void *b)
 	return strcmp(one->run, other->run);
 }
 
-/* Those of one kind and name become one. */
 static void add_up(struct page *page)
 {
 	struct layer *to = page->layers;
@@ -196,7 +191,7 @@ struct label {
 	const char *name, *value;
 };
 
-/* Its first label is the service's, if that has a name; then come n others. */
+/* After the service's label, if it has a name, come n others. */
 static void write_labelled(const struct page *page, const char *name, const struct label *labels,
 			   size_t n, uint64_t figure, bool is_time)
 {
@@ -310,7 +305,6 @@ static const struct figure states[] = {
     {"pool_start_failures_total", "Threads that could not be started.", OF(pool.start_failures)},
 };
 
-/* Runs under way by name, and a sample of each figure for each kind and name of objects. */
 static void write_layers(const struct page *page)
 {
 	if (page->runs)

@@ -1,9 +1,6 @@
 /*
- * A simulation: sim.c (creation, end, the public calls), step.c (what happens next).
- *
- * An executor over one service with a manual clock and a manual drive. All of it runs on the thread
- * that calls tw_sim_step and the like; submits come from any thread. It uses the core's public
- * functions, and tw__run_nth (wheel/run/run.h).
+ * A simulation: an executor over one service with a manual clock and a manual drive. Runs on the
+ * thread that calls tw_sim_step and the like; submits come from any thread.
  */
 #ifndef TW_EXECUTOR_SIM_PARTS_H
 #define TW_EXECUTOR_SIM_PARTS_H
@@ -43,13 +40,13 @@ struct tw_sim {
 	tw_executor executor; /* first */
 	tw_clock *clock;
 	tw_service *service;
-	struct tw_sim_config config; /* complete; its service is not read again */
+	struct tw_sim_config config; /* complete */
 	struct tw__origin origin;
 	bool stepping;
-	bool closing; /* with TW_CLOSE_RUN: submit runs what it is given */
-	int failed;   /* a run of that close could not begin: -ENOMEM */
+	bool closing; /* with TW_CLOSE_RUN */
+	int failed;   /* of that close: -ENOMEM */
 
-	pthread_mutex_t lock; /* for what submits use: queues, numbers, draws, trace */
+	pthread_mutex_t lock; /* for queues, numbers, draws, trace */
 	struct tw__sim_queue queues[TW__SIM_QUEUES];
 	uint64_t numbered; /* tickets so far */
 	uint64_t random, random_of_user;
@@ -62,7 +59,7 @@ struct tw_sim {
 	uint64_t steps;        /* at this instant */
 };
 
-/* Adds an event to the trace, and calls the event function. The lock is held. */
+/* For trace and on_event. The lock is held. */
 void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 
 /* ---------------------------------------------------------------------- step.c */
@@ -76,8 +73,8 @@ enum { TW__SIM_LATER = 2 };
 int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
 
 /*
- * Moves a drawn one of the workers that can move at this instant. The clock stays. UINT64_MAX:
- * however late they are. Returns 1, 0 or -ENOMEM.
+ * Moves a drawn worker of those that can move at this instant; UINT64_MAX: of all that have
+ * something to do. Returns 1, 0 or -ENOMEM.
  */
 int tw__sim_move_worker(tw_sim *sim, uint64_t now_ns);
 
@@ -87,7 +84,7 @@ int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n);
 /* Queues a copy of the item. The lock is held. Returns 0 or -ENOMEM. */
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item);
 
-/* Drops the items of a queue, also those that workers hold. Runs go back to their services. */
+/* Drops a queue's items, also those that workers hold. Runs go back to their services. */
 void tw__sim_drop(tw_sim *sim, unsigned queue);
 
 #endif

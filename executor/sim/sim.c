@@ -1,10 +1,10 @@
-/* A simulation's creation, end and public calls. step.c says what happens when. */
+/* A simulation's public calls. Calls step.c. */
 #include "executor/sim/internal.h"
 #include "mpsc/base/reserve.h"
 
 /* ---------------------------------------------------------------------- trace */
 
-/* Each word is mixed in separately: the order of events counts. */
+/* The order of words counts. */
 static void mix(tw_sim *sim, uint64_t word)
 {
 	sim->trace = tw__random_mix(sim->trace ^ word) + UINT64_C(0x9e3779b97f4a7c15);
@@ -61,7 +61,7 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 
 /* -------------------------------------------------------------------- running */
 
-/* Begins a public call that steps. Returns 0, or an error. */
+/* A public call that steps begins. */
 static int sim_enter(const char *call, tw_sim *sim)
 {
 	int r = TW__ORIGIN_CHECK(call, sim, "sim");
@@ -88,7 +88,7 @@ int tw_sim_step(tw_sim *sim)
 	return r == TW__SIM_LATER ? 0 : r;
 }
 
-/* Plays up to an instant. Returns 0, LATER, or an error. */
+/* Returns 0, LATER, or an error. */
 static int play(tw_sim *sim, uint64_t limit_ns)
 {
 	int r;
@@ -128,7 +128,7 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 
 /* ------------------------------------------------------------------------ end */
 
-/* Carries out all that workers hold or could take. Returns 0, or an error. */
+/* Carries out all that workers hold or could take. */
 static int drain_workers(tw_sim *sim)
 {
 	int r;
@@ -140,8 +140,8 @@ static int drain_workers(tw_sim *sim)
 }
 
 /*
- * RUN: the close hands all over, and submit runs it, since the close waits for that. DROP: a close
- * that does not wait drops all. The workers then play what they hold.
+ * RUN: submit runs what the close hands over, since the close waits for that. DROP: a close that
+ * does not wait drops all. The workers then play what they hold.
  */
 static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
@@ -183,7 +183,7 @@ static void sim_free(tw_sim *sim)
 	tw__free(sim);
 }
 
-/* Closes what is open: drops timers first, then the tasks that no worker has begun. */
+/* Drops timers, then the tasks that no worker has begun. */
 static int close_for_good(tw_sim *sim)
 {
 	if (sim->stepping)

@@ -1,11 +1,7 @@
 /*
- * What happens next in a simulation. At each instant the service is driven. Then the workers move,
- * one drawn step at a time, until none can. Then the clock moves to the next instant at which
- * something happens.
- *
- * A worker moves in two steps, as in the pool: it takes a ticket, and later carries it out. Between
- * the two the others may move as far as they can. To them this looks like a thread that is not
- * scheduled.
+ * What happens next in a simulation. At each instant the service is driven; then the workers move,
+ * one drawn step at a time, until none can; then the clock moves. A worker takes a ticket, and
+ * carries it out in a later step: between the two it looks like a thread that is not scheduled.
  */
 #include "executor/sim/internal.h"
 
@@ -34,7 +30,6 @@ int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 	return 0;
 }
 
-/* Takes one ticket of the first item. */
 static void take_ticket(struct tw__sim_queue *queue, struct tw__sim_item *out)
 {
 	struct tw__sim_item *first = queue->first;
@@ -61,14 +56,14 @@ void tw__sim_drop(tw_sim *sim, unsigned queue)
 	}
 }
 
-/* 0 .. bound - 1; bound is at least 1. The lock is held. */
+/* 0 .. bound - 1. The lock is held. */
 static uint64_t draw(tw_sim *sim, uint64_t bound)
 {
 	TW_ASSERT_LOCKED(&sim->lock);
 	return bound > 1 ? tw__random_upto(&sim->random, bound - 1) : 0;
 }
 
-/* A drawn queue of those that are not empty. One worker takes all in the order of handing over. */
+/* A drawn one that is not empty. One worker takes all in the order of handing over. */
 static struct tw__sim_queue *draw_queue(tw_sim *sim)
 {
 	struct tw__sim_queue *tasks = &sim->queues[TW__SIM_TASKS];
@@ -84,8 +79,8 @@ static struct tw__sim_queue *draw_queue(tw_sim *sim)
 /* ---------------------------------------------------------------------- submits */
 
 /*
- * In a close with TW_CLOSE_RUN: the runs, one after the other, on one worker. If one cannot begin,
- * the close becomes one with TW_CLOSE_DROP: it would offer that run without end.
+ * In a close with TW_CLOSE_RUN: the runs, on one worker. If one cannot begin, the close becomes a
+ * DROP, since it would offer that run without end.
  */
 static void run_here(tw_sim *sim, tw_batch *batch, size_t n)
 {
@@ -133,13 +128,13 @@ static uint64_t draw_lateness(tw_sim *sim)
 	return draw(sim, sim->config.max_late_ns + 1);
 }
 
-/* Something waits in a queue. The lock is held. */
+/* The lock is held. */
 static bool is_waiting(const tw_sim *sim)
 {
 	return sim->queues[TW__SIM_TASKS].first || sim->queues[TW__SIM_BATCHES].first;
 }
 
-/* Other workers hold that many tickets before this one, of the same batch. */
+/* Tickets of the same batch before this one, that others hold. */
 static unsigned overtaken(const tw_sim *sim, const struct tw__sim_item *held)
 {
 	unsigned count = 0;
@@ -149,7 +144,7 @@ static unsigned overtaken(const tw_sim *sim, const struct tw__sim_item *held)
 	return count;
 }
 
-/* Carries out what the worker holds. -ENOMEM: the ticket is not used up. */
+/* -ENOMEM: the ticket is not used up. */
 static int sim_run(tw_sim *sim, unsigned index)
 {
 	struct tw__sim_worker *worker = &sim->workers[index];
@@ -176,7 +171,7 @@ static int sim_run(tw_sim *sim, unsigned index)
 	return 1;
 }
 
-/* The worker takes a ticket. The lock is held. */
+/* The lock is held. */
 static void sim_take(tw_sim *sim, unsigned index)
 {
 	struct tw__sim_worker *worker = &sim->workers[index];
@@ -198,7 +193,7 @@ int tw__sim_move_worker(tw_sim *sim, uint64_t now_ns)
 	}
 	unsigned i = 0;
 	if (runners + takers) {
-		/* All takers together weigh as much as one runner: they differ in name only. */
+		/* takers differ in name only: together they weigh as much as one runner */
 		takes = takers && draw(sim, runners + 1) == 0;
 		nth = draw(sim, takes ? takers : runners);
 		while (sim->workers[i].holds == takes || sim->workers[i].ready_ns > now_ns || nth--)
@@ -234,7 +229,6 @@ static uint64_t next_move_ns(tw_sim *sim)
 	return next_ns;
 }
 
-/* The tick thread's turn. */
 static int drive(tw_sim *sim)
 {
 	int r = tw_service_advance(sim->service, TW_NO_LIMIT);
