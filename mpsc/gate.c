@@ -33,10 +33,7 @@ bool tw__gate_barrier(struct tw__gate *gate)
 	       membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); /* GATE2 */
 }
 
-/*
- * The value it had. Each ring that is cleared is followed by one write to the descriptor, sooner or
- * later.
- */
+/* The value it had. */
 static uint32_t clear_bell(struct tw__gate *gate)
 {
 	/* GATE3: pairs with ring */

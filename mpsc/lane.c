@@ -5,28 +5,19 @@
 
 #include "mpsc/base/assert.h"
 
-/*
- * Segments that a lane keeps beyond what it packs: 2 MiB, about what a busy thread pushes between
- * two drains.
- */
+/* Segments that a lane keeps beyond its need (2 MiB), and beyond its unread entries. */
 enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16 };
 
-/*
- * Entries that a look at what is dead samples. Unread ones that are worth a packing: enough to copy
- * few entries for each push, and fewer than 2048, the dead that a producer may leave.
- */
+/* Entries that a look samples; unread ones that are worth a packing. */
 enum { PACK_SAMPLE = 32, PACK_LEAST = 14 * TW__SEGMENT_ENTRIES };
 
 /*
- * A lane that packing does not keep below this is long: what it holds lives, so the driver had
- * better read it as it comes, for some time.
+ * A lane that packing does not keep below this is long: the driver reads it as it comes, for some
+ * time.
  */
 enum { LONG_LANE = 1 << 18, LONG_FOR = 8 * LONG_LANE };
 
-/*
- * From here on entries go into this segment; entry `index` of it has this position. Nothing is
- * unpublished but what lies before.
- */
+/* Entry `index` of the segment has this position. */
 static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index,
 		     uint64_t position)
 {
@@ -88,7 +79,7 @@ static void unlock_spares(struct tw__lane *lane)
 	tw_store_release(&lane->spare_lock, 0); /* LANE5: pairs with try_spares */
 }
 
-/* Takes the oldest segment off the chain, up to one that is not spare. The lock is held. */
+/* NULL: none before `end`. The lock is held. */
 static struct tw__segment *take_spare_upto(struct tw__lane *lane, const struct tw__segment *end)
 {
 	struct tw__segment *segment = lane->first;
@@ -131,7 +122,7 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 	return segment;
 }
 
-/* A segment is read out up to its end, so what is left of the last one is filled with padding. */
+/* What is left of the last segment is filled with padding: it is read up to its end. */
 static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 {
 	TW_ASSERT(!segment->next && !lane->last->next);
@@ -144,7 +135,6 @@ static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 
 /* ----------------------------------------------------------------------- packing */
 
-/* A place in a chain: an entry of a segment, or its end. */
 struct cursor {
 	struct tw__segment *segment;
 	unsigned index;
@@ -156,10 +146,7 @@ struct unread {
 	struct cursor at;
 };
 
-/*
- * False: a take is in progress, or has changed the front meanwhile, or has left nothing. Segments
- * that are taken later can still be read (LANE5).
- */
+/* False: a take is in progress, or has changed the front meanwhile, or has left nothing. */
 static bool look_at_unread(struct tw__lane *lane, struct unread *unread)
 {
 	uint64_t turn = tw_load_acquire(&lane->turn); /* LANE3 */
@@ -174,7 +161,7 @@ static bool look_at_unread(struct tw__lane *lane, struct unread *unread)
 	return !(turn & TW__LANE_TAKING) && tw_load_relaxed(&lane->turn) == turn && unread->count;
 }
 
-/* Moves on by n entries: to the end of a segment, if there is nothing behind. */
+/* Never past the end of the last segment. */
 static void move_on(struct cursor *at, uint64_t n)
 {
 	for (; n > TW__SEGMENT_ENTRIES - at->index; at->index = 0) {
@@ -184,10 +171,7 @@ static void move_on(struct cursor *at, uint64_t n)
 	at->index += (unsigned)n;
 }
 
-/*
- * Whether a third of a sample is dead, padding too. The sample is spread: the oldest ones are dead
- * where few others are.
- */
+/* A third of a sample, spread over all: the oldest entries are dead where few others are. */
 static bool many_are_dead(const struct tw__lane *lane, const struct unread *unread)
 {
 	struct cursor at = unread->at;
@@ -255,7 +239,7 @@ static bool copy_the_living(struct tw__lane *lane, const struct unread *unread,
 	return room;
 }
 
-/* Puts the copies in place of the unread entries. False: the driver has taken some meanwhile. */
+/* False: the driver has taken some meanwhile. */
 static bool put_in_place(struct tw__lane *lane, const struct unread *unread,
 			 const struct copies *copies)
 {
@@ -277,8 +261,8 @@ static bool put_in_place(struct tw__lane *lane, const struct unread *unread,
 }
 
 /*
- * Drops what is dead of all that is unread; with `look`, if a sample says that it is much. False:
- * nothing has changed: the driver is taking, or nothing was dropped, or there is no memory.
+ * Drops the dead among the unread entries; with `look`, only if a sample says that they are many.
+ * False: nothing has changed.
  */
 static bool lane_pack(struct tw__lane *lane, bool look)
 {
@@ -301,9 +285,8 @@ static bool lane_pack(struct tw__lane *lane, bool look)
 }
 
 /*
- * Packs when there is twice as much as was left the last time: so each push pays for two entries
- * that are copied, at the most. Where it did not pay, it looks again a little later. True: it did
- * not: there is much, of which little is dead.
+ * Packs when there is twice what was left the last time: each push pays for two copies at most.
+ * True: there is much, of which little is dead.
  */
 static bool pack_if_it_pays(struct tw__lane *lane)
 {
@@ -315,7 +298,6 @@ static bool pack_if_it_pays(struct tw__lane *lane)
 	return !packed;
 }
 
-/* Raises `soonest` when the entries that it stood for have been read. */
 static void raise_soonest(struct tw__lane *lane)
 {
 	if (tw__lane_head(lane) < lane->soonest_from)

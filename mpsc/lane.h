@@ -2,55 +2,42 @@
  * Lane: a queue from one producing thread to the one driver, bounded, in order.
  *
  * A chain of fixed segments. The producer writes entries into the last one and publishes a count;
- * the driver copies them out from the first. A push is two plain stores and one release store:
- * wait-free. Segments that the driver has left behind are reused by the producer in place, without
- * a word between the two (the node cache of D. Vyukov's unbounded SPSC queue). All lanes of a
- * service together are the MPSC queue (queue.h): no two producers share a written line.
+ * the driver copies them out from the first. A push is wait-free. The producer reuses segments that
+ * the driver has left behind (after D. Vyukov's unbounded SPSC queue).
  *
- * Not good at: many entries from very many threads (the driver looks at each lane in every poll).
- * Fine, since a server has tens of threads, not thousands.
- *
- * When much of what is unread is dead, the producer **packs** the lane: it copies what lives into
- * fresh segments, and puts them in place of the old ones with one compare-and-swap. So timers that
- * are soon cancelled stay in the producer's cache, and the driver has nothing to read. The driver
- * never waits for that: if it has taken something meanwhile, it has won, and the copy is dropped.
- *
- * Progress: put, publish and take are wait-free, except that a take tries again after a packing
- * that came first. A lane that is being taken from is not packed, but grows.
+ * When many unread entries are dead, the producer **packs** the lane: it copies the living into
+ * fresh segments, and puts them in place of the old ones with one compare-and-swap. If the driver
+ * has taken something meanwhile, the copy is dropped. So the driver waits for nobody; a take tries
+ * again after a packing that came first. A lane that is being taken from grows.
  *
  * Positions count entries from the lane's birth. Invariants:
  *   LANE6  head <= tail; both only rise. Entries in [head, tail) are unread; they never change. A
  *       packing raises head by the number of entries that it drops: what it keeps ends at tail.
- *   LANE7  an entry is dropped only if it is dead. So a thread that reads a head, and then a tail
- *       that is equal, has missed nothing that lives, also if that head is the one of a packing
- *       under way.
- *   LANE8  where head is at the end of the front's segment, that segment was just read out.
- *   LANE9  segments from `first` up to, but not including, the front's belong to the producer
- *       again.
- *   LANE10  soonest is not above the key of any unread entry. It rises only when the producer has
- *       seen that all was read that was put before soonest_from. A packing makes what it keeps
- *       older than that, and leaves soonest as it is.
+ *   LANE7  An entry is dropped only if it is dead. So a thread that reads a head, and then a tail
+ *       that is equal, has missed nothing alive, also if that head is the one of a packing in
+ *       progress.
+ *   LANE8  Where head is at the end of the front's segment, that segment was just read out.
+ *   LANE9  Segments from `first` up to, but not including, the front's belong to the producer.
+ *   LANE10  soonest is not above the key of any unread entry. It rises only when all entries before
+ *       soonest_from have been read. A packing makes what it keeps older than that.
  *
  * Pairing table
- *   LANE1  tail: store-release (publish) -> load-acquire (take, unread): publishes the entries, the
- *       `next` links and `soonest`. Without it the driver reads entries before they are written.
- *   LANE2  the front's segment: store-release (take) -> load-acquire (take_spare): the driver's
- *       reads of a segment come before the producer's new writes to it. Without it an unread entry
- *       is overwritten.
+ *   LANE1  tail: store-release (publish) -> load-acquire (take, unread): the entries, the `next`
+ *       links and `soonest`.
+ *   LANE2  the front's segment: store-release (take) -> load-acquire (take_spare): the driver has
+ *       read a segment before the producer writes to it again.
  *   LANE3  turn: compare-and-swap acq_rel (take begins) -> store-release (take ends) ->
  *       load-acquire, then compare-and-swap acq_rel (pack): a packing replaces only the front that
- *       it has copied from. No take is then in progress, so none reads the old segments. The front
- *       that the packing writes is the one that nobody uses. Without LANE3 entries are taken twice,
- *       or an old segment is read while it is written.
+ *       it has copied from, while no take is in progress. Without it entries are taken twice, or an
+ *       old segment is read while it is written.
  *   LANE4  the front's members: store-release (take, pack) -> load-acquire (pack, head): a packing
- *       that has read a front while a take changed it then finds another turn, and ends.
- *   LANE5  spare_lock: exchange-acquire (take_spare, pack, purge) -> store-release: `first`, when
- *       the driver frees what a storm has left behind. All only try: a producer that finds it taken
- *       takes a new segment, or does not pack; a driver leaves it for another tick. A packing holds
- *       it, so that no segment that it reads is freed, and the front does not change under a purge.
+ *       that has read a front while a take changed it finds another turn.
+ *   LANE5  spare_lock: exchange-acquire (take_spare, pack, purge) -> store-release: `first`. All
+ *       only try: a producer takes a new segment instead, or does not pack. A packing holds it, so
+ *       that no segment that it reads is freed.
  *
- * Rejected: a ring (its memory is touched in full even when short, and its size is its bound);
- * packing in place, under a lock (a producer that is preempted keeps the driver from what is due).
+ * Rejected: a ring (its size is its bound); packing in place, under a lock (a producer that is
+ * preempted keeps the driver from what is due).
  */
 #ifndef TW_MPSC_LANE_H
 #define TW_MPSC_LANE_H
@@ -62,8 +49,7 @@
 
 /*
  * Appends what is to be kept of n entries, in order, to out, which has `kept` already: not the
- * dead, nor padding (what == 0); of bases that follow each other, the last: entries behind a base
- * count from it. How many out has then.
+ * dead, nor padding (what == 0); of bases in a row, the last. How many out has then.
  */
 typedef unsigned tw__entry_pack_fn(void *context, const struct tw__entry *entries, unsigned n,
 				   struct tw__entry *out, unsigned kept);
@@ -93,9 +79,8 @@ struct tw__lane {
 	/* ever chained, less those it freed; read by the purge and by statistics */
 	_Atomic uint32_t segments;
 	/*
-	 * Keys (the caller's, smaller is sooner) of what is unread. soonest: not above that of any
-	 * unread entry; written before the tail that shows the entry (LANE1). soonest_new: the same
-	 * of those put since soonest_from.
+	 * Keys are the caller's, smaller is sooner. soonest: LANE10. soonest_new: the same of the
+	 * entries put since soonest_from.
 	 */
 	_Atomic uint64_t soonest;
 	uint64_t soonest_new, soonest_from;
@@ -108,7 +93,7 @@ struct tw__lane {
 	uint64_t pack_at; /* it is looked at when it has this many unread entries */
 
 	/* Driver's line. */
-	/* which front counts (only the producer changes that), and whether a take is under way */
+	/* the producer changes which front counts; the driver marks a take */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t turn;
 	struct tw__front fronts[2];
 	_Atomic uint32_t spare_lock; /* over first (LANE5) */
@@ -127,19 +112,17 @@ void tw__lane_fini(struct tw__lane *lane);
 
 /* ------------------------------------------------------------ producer's side */
 
-/* The position of the next entry. */
 static inline uint64_t tw__lane_written(const struct tw__lane *lane)
 {
 	return tw_load_relaxed(&lane->tail) + lane->unpublished;
 }
 
-/* Where the entry of a position in the last segment is, or would be: one past it at its end. */
+/* Also one past the last segment's end. */
 static inline struct tw__entry *tw__lane_entry(const struct tw__lane *lane, uint64_t position)
 {
 	return (struct tw__entry *)(lane->origin + position * sizeof(struct tw__entry));
 }
 
-/* Entries that the last segment has room for. */
 static inline uint64_t tw__lane_room(const struct tw__lane *lane)
 {
 	return lane->end - tw__lane_written(lane);
@@ -147,15 +130,14 @@ static inline uint64_t tw__lane_room(const struct tw__lane *lane)
 
 /*
  * Makes room for n entries (n <= 8). 0; -EAGAIN: the bound is reached, and dropping the dead did
- * not help; -ENOMEM. Nothing is published or lost. *grew: if 0, whether much was added that packing
- * does not rid it of: a driver that sleeps is to read it.
+ * not help; -ENOMEM. *grew, if 0: much was added that lives, so a driver that sleeps is to read it.
  */
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
 
-/* Room that cannot fail, for what must not be lost: from the reserve; bound or not. */
+/* Room that cannot fail: from the reserve, beyond the bound. */
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n);
 
-/* Sees to it that the reserve is there: true if it is. */
+/* True: the reserve is there. */
 bool tw__lane_refill_reserve(struct tw__lane *lane);
 
 static inline bool tw__lane_has_room(const struct tw__lane *lane, unsigned n)
@@ -163,11 +145,7 @@ static inline bool tw__lane_has_room(const struct tw__lane *lane, unsigned n)
 	return tw__lane_room(lane) >= n;
 }
 
-/*
- * How far ahead of the entries their lines are fetched. Segments are reused, so the next lines are
- * still the driver's, who read them; the stores to them would wait for another processor, and the
- * next compare-and-swap of the thread for the stores.
- */
+/* Bytes ahead of an entry that are fetched for writing: reused lines are in the driver's cache. */
 enum { TW__LANE_FETCH_AHEAD = 1024 };
 
 /* Needs room. Not visible before tw__lane_publish. */
@@ -181,7 +159,7 @@ static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t v
 	lane->unpublished++;
 }
 
-/* Before the publication of an entry with this key. */
+/* Before the publication of an entry with this key (LANE10). */
 static inline void tw__lane_bring(struct tw__lane *lane, uint64_t key)
 {
 	if (tw_likely(key >= lane->soonest_new))
@@ -191,7 +169,6 @@ static inline void tw__lane_bring(struct tw__lane *lane, uint64_t key)
 		tw_store_relaxed(&lane->soonest, key); /* LANE1: published with the tail */
 }
 
-/* Whether tw__lane_push has room; nothing is unpublished. */
 static inline bool tw__lane_can_push(const struct tw__lane *lane)
 {
 	return tw_load_relaxed(&lane->tail) != lane->end;
@@ -215,10 +192,7 @@ static inline void tw__lane_publish(struct tw__lane *lane)
 	lane->unpublished = 0;
 }
 
-/*
- * The same in the single total order of sequentially consistent operations, where there is no
- * membarrier.
- */
+/* Where there is no membarrier. */
 static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
 {
 	tw_store_seq_cst(&lane->tail, tw__lane_written(lane)); /* LANE1; gate's GATE2 */
@@ -227,7 +201,6 @@ static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
 
 /* ------------------------------------------------------------- driver's side */
 
-/* The front that counts. Of the driver's while it takes, or for a look. */
 static inline const struct tw__front *tw__lane_front(const struct tw__lane *lane)
 {
 	uint64_t turn = tw_load_acquire(&lane->turn); /* LANE3 */
@@ -250,12 +223,12 @@ static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
 	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->purged);
 }
 
-/* Those it needs for what is unread, and a few. */
+/* Segments for what is unread, and a few. */
 uint32_t tw__lane_needs(const struct tw__lane *lane);
 
 /*
- * Driver only: frees up to `most` segments that it has left behind and the producer has not taken
- * back, above what the lane needs. How many. It waits for nobody.
+ * Driver only: frees up to `most` segments that neither side uses, above what the lane needs. How
+ * many.
  */
 unsigned tw__lane_purge(struct tw__lane *lane, unsigned most);
 
@@ -271,7 +244,7 @@ static inline bool tw__lane_unread(const struct tw__lane *lane)
 	return tw__lane_backlog(lane) != 0;
 }
 
-/* The same, as the other half of tw__lane_publish_seq_cst. */
+/* The other half of tw__lane_publish_seq_cst. */
 static inline bool tw__lane_unread_seq_cst(const struct tw__lane *lane)
 {
 	uint64_t head = tw__lane_head(lane);

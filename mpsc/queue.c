@@ -13,7 +13,7 @@ _Thread_local struct tw__thread tw__thread; /* TW__NO_QUEUE */
 _Thread_local struct tw__run_record *tw__my_run_record;
 _Atomic(struct tw__run_record *) tw__run_records;
 
-/* Binds a thread to its lane in one queue. Both ends may go first. */
+/* Binds a thread to its lane in one queue. Either may end first. */
 struct tw__tie {
 	struct tw__tie *next; /* of the thread's; only it walks the list */
 	uint64_t queue_id;
@@ -38,7 +38,7 @@ static void disown(struct tw__tie *tie)
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
-/* A user's function may have ended the thread from inside, so runs may still be shown. */
+/* Runs may still be shown: a user's function may have ended the thread. */
 static void record_clear(struct tw__run_record *record)
 {
 	uint64_t word = tw_load_relaxed(&record->word);
@@ -60,7 +60,7 @@ static void record_give_up(struct tw__run_record *record)
 	record_clear(record);
 }
 
-/* Its record may be gone: it waits for the lock while the library is unloaded. */
+/* The unload may have freed its record. */
 static void thread_ends(void *unused)
 {
 	(void)unused;
@@ -73,7 +73,6 @@ static void thread_ends(void *unused)
 	pthread_mutex_unlock(&tw__registry);
 }
 
-/* The child's thread forgets its lanes. The other threads are not there. */
 static void threads_after_fork_in_child(void)
 {
 	tw__thread.queue_id = TW__NO_QUEUE;
@@ -123,7 +122,6 @@ void tw__unload_drop(void)
 	tw_add_acq_rel(&holds, (uint32_t)-1); /* QUEUE4 */
 }
 
-/* One that no thread has, or a new one. */
 static struct tw__run_record *record_get(void)
 {
 	struct tw__run_record *first = tw_load_relaxed(&tw__run_records), *record = first;

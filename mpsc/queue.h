@@ -3,34 +3,29 @@
  *
  * A thread gets its lane at its first push, and finds it in a thread-local cache, keyed by a queue
  * id that is never used twice. When the thread ends, its lane stays, is drained, and goes to the
- * next thread that comes.
- *
- * A thread's record holds its ties to queues and what it runs, and serves the next thread after its
- * end. The lists of lanes and of records only grow. The registry's lock guards records, ties,
- * owners and the lists' growth: a thread's end and a queue's cannot meet halfway.
+ * next thread that comes. So does its record: its ties to queues, and what it runs. The lists of
+ * lanes and of records only grow. The registry's lock guards records, ties, owners and the lists'
+ * growth.
  *
  * End of a thread: one key's destructor. If a later exit handler of the thread uses the library,
  * the thread takes a record anew, and the destructor is called once more.
  *
  * End of the code: dlclose of a plugin that contains the static library, or exit(). The key goes,
- * and records are freed if no object is left; in a forked child nothing is freed. At dlclose no
- * thread is inside the library, though threads that have used it may live on. At exit() threads may
- * be inside: one that ends now leaves its part to the system. The handler is atexit's: it comes
- * after the end of the static objects of C++ that were made after the first object of the library.
+ * and records are freed if no object is left; in a forked child nothing is freed. At exit() threads
+ * may be inside: one that ends now leaves its part to the system. The handler is atexit's: it comes
+ * after the end of C++ statics that were made after the first object of the library.
  *
  * Pairing table
  *   QUEUE1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane
  *       is complete before it is found.
- *   QUEUE2  owner_count: add acq_rel (attach, exit) against add acq_rel of 0 (tw__queue_owners):
- *       read-modify-writes of one variable are in one order. A thread that comes after the driver's
- *       count sees what the driver wrote before it; the pushes of a thread that has left before it
- *       are seen by the driver (gate.h, GATE5).
- *   QUEUE3  tw__run_records: store-release (make) -> load acquire (looks without the lock): a
- *       record is complete before it is found.
+ *   QUEUE2  owner_count: add acq_rel (attach, exit) against add acq_rel of 0 (tw__queue_owners), in
+ *       one order: a thread that comes after the driver's count sees what the driver wrote before
+ *       it; the driver sees the pushes of a thread that left before it (gate.h, GATE5).
+ *   QUEUE3  tw__run_records: store-release (make) -> load acquire: a record is complete before it
+ *       is found.
  *   QUEUE4  holds: add acq_rel (an object is made, freed) -> load-acquire (unload): what the last
  *       object's end has written.
  *   What a record shows of runs: USER1 (wheel/core/frame.h), BRINGING (executor/pool/parts.h).
- *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
 #define TW_MPSC_QUEUE_H
@@ -60,7 +55,7 @@ struct tw__queue {
 	void *context;
 };
 
-/* What the short ways need of their thread: one look finds all of it. */
+/* What the short ways need of their thread. */
 #define TW__NO_QUEUE UINT64_C(0) /* ids begin at 1 */
 struct tw__thread {
 	uint64_t queue_id; /* the queue it used last, or TW__NO_QUEUE */
@@ -109,7 +104,7 @@ void tw__unload_drop(void);
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops,
 		    void *context);
 
-/* No thread may be in a call on the queue, nor come back; threads that used it may live on. */
+/* No thread may be in a call on the queue, nor come back. */
 void tw__queue_fini(struct tw__queue *queue);
 
 /* Finds or makes this thread's lane. NULL: out of memory. */
@@ -122,16 +117,12 @@ static inline struct tw__lane *tw__queue_lane(struct tw__queue *queue)
 	return tw__queue_attach(queue);
 }
 
-/*
- * Threads that have a lane now. A thread that attaches later sees all that the caller has written
- * before (QUEUE2).
- */
+/* Threads that have a lane now (QUEUE2). */
 static inline uint32_t tw__queue_owners(struct tw__queue *queue)
 {
 	return tw_add_acq_rel(&queue->owner_count, 0); /* QUEUE2 */
 }
 
-/* To walk all lanes: for (l = tw__queue_first(q); l; l = l->next). */
 static inline struct tw__lane *tw__queue_first(struct tw__queue *queue)
 {
 	/* QUEUE1: pairs with attach; gate's GATE2 for a thread's first push */

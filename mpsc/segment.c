@@ -25,10 +25,7 @@ static struct tw__slab *slab_new(void)
 	return slab;
 }
 
-/*
- * The last one out: all that others did with their segments comes before it (acq_rel on both
- * sides).
- */
+/* acq_rel on both sides: all that others did with their segments comes before the unmapping. */
 void tw__slab_leave(struct tw__slab *slab)
 {
 	TW_ASSERT(!slab || tw_load_relaxed(&slab->holders) > 0);

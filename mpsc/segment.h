@@ -1,10 +1,7 @@
 /*
- * Segments of lanes, and where they come from: slabs of the system's own pages, each freed as a
- * whole when the last of its segments is.
- *
- * Segments are used, and freed, first in first out, so whole slabs come free one after the other,
- * and their memory really goes back. A general allocator would keep it: it gives back only the end
- * of its heap, and the end is what a storm used last.
+ * Segments of lanes, from slabs of the system's own pages. A slab is freed as a whole when the last
+ * of its segments is. Segments are used and freed first in first out, so slabs come free one after
+ * the other; a general allocator gives back only the end of its heap.
  */
 #ifndef TW_MPSC_SEGMENT_H
 #define TW_MPSC_SEGMENT_H
@@ -15,7 +12,7 @@
 
 enum { TW__SEGMENT_ENTRIES = 255 };
 
-/* What is queued; the meaning is the caller's, but that what == 0 is padding: skip it. */
+/* The meaning is the caller's, but what == 0 is padding. */
 struct tw__entry {
 	uint64_t what;
 	uint64_t value;

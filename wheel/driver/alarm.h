@@ -1,10 +1,7 @@
 /*
  * An alarm: one descriptor that is readable from an instant on, or once the gate's bell has been
- * rung. An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd,
- * which producers write (gate.h, GATE3). For the user's loops, and for clocks that a futex does not
- * know.
- *
- * Rejected: one timerfd that producers set, too (two that set it together overwrite each other).
+ * rung: an epoll descriptor over a timerfd, which the driver sets, and the bell's eventfd, which
+ * producers write (gate.h, GATE3). For the user's loops, and for clocks that a futex does not know.
  */
 #ifndef TW_DRIVER_ALARM_H
 #define TW_DRIVER_ALARM_H
@@ -21,8 +18,8 @@ struct tw__alarm {
 void tw__alarm_init(struct tw__alarm *alarm);
 
 /*
- * Opens it, set to nothing, and lets the gate ring on it. clock_id: of the kernel. 0; else a
- * negative errno, and nothing is left.
+ * Opens it, set to nothing, and lets the gate ring on it. 0; else a negative errno, and nothing is
+ * left.
  */
 int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate);
 

@@ -1,41 +1,32 @@
 /*
- * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most
- * request timeouts are.
+ * Draining: what the lanes hold goes into the wheel, unless it is dead already.
  *
  * The base rule. A producer does not read the clock while the driver ticks; it puts the published
  * sequence number S, the lane's epoch, into its lane. The driver turns that into an instant U(S)
  * that is not before the push and not much after it: the earlier of
- *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the
- *       tail that shows it), and
- *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before
- *       it was replaced).
- * A number no longer remembered takes the oldest reading remembered. A published number is never
- * taken for the time of its own publication.
+ *   (a) a reading of the clock taken after the lane's tail was loaded, and
+ *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so
+ *       before).
+ * A number no longer remembered takes the oldest reading remembered.
  *
- * So that most words need not be written again by the driver (a line that goes from core to core
- * for each timer), the producer writes its best estimate of the deadline: it counts from B(S), the
- * end of the tick that S was published for. The driver's own reckoning starts from the later of
- * B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came
- * late.
+ * The producer writes an estimate of the deadline into the word: it counts from B(S), the end of
+ * the tick that S was published for. The driver counts from the later of B(S) and U(S), and writes
+ * the word again only if that gives a later tick: when the driver itself came late. (A line that
+ * goes from core to core for each timer is dear.)
  *
- * The producer may have read the base of a later number than S, if the driver published in that
- * moment. Then its words say later than B(S), and the driver files its entries by their words. An
- * entry filed by B(S) would be moved when that tick comes, to a place behind timers that were
- * scheduled after it (G6). So the entry of an epoch holds the lower 32 bits of the producer's base.
- * If they differ from those of B(S), the driver reads the words. (Equal bits of another base need a
- * producer that stands for an exact multiple of 2^32 ns between two loads.)
+ * If the driver published between the producer's two loads, the producer has counted from the base
+ * of a later number than S. Its entries must be filed by their words, or the wheel would move them
+ * behind later timers of their tick (G6). So the entry of an epoch holds the lower 32 bits of the
+ * producer's base: if they differ from those of B(S), the driver reads the words.
  *
  * Two lanes. A thread's new timers for ticks that are TW__YOUNG_TICKS or more ahead are in its
- * young lane, which is read when one of them comes near, in parts if there is time. All else is
- * read in each turn, and never waits for a long lane. Of one thread's timers for one tick, those in
- * the young lane were scheduled first, since the border only rises. So the other lane is copied out
- * first, then the young one is read, if it may hold something for such a tick, and then the copy is
- * filed (G6). Where the driver is so late that it corrects deadlines, two timers with different
- * delays just below and above that may come to one tick, and change places.
+ * young lane, which is read when one of them comes near. The other lane is read in each turn. Of
+ * one thread's timers for one tick, those in the young lane were scheduled first, since the border
+ * only rises. So the other lane is copied out first, then the young one is read, if it may hold
+ * something for such a tick, and then the copy is filed (G6).
  *
- * A load may be carried out ahead of the caller's own reading of the clock by as much as the
- * processor speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base
- * and delay are added in nanoseconds and rounded up once.
+ * Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
+ * A load may be carried out ahead of the caller's own reading of the clock: TW__SPECULATION_NS.
  */
 #include "wheel/core/service.h"
 #include "mpsc/base/probes.h"
@@ -48,7 +39,6 @@ enum { DRAIN_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 /* In ticks: by how much a deadline may exceed its delay; how early a young lane is read. */
 enum { ROUNDING_TICKS = 3, AHEAD_TICKS = 16 };
 
-/* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
 {
 	return tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - sequence < TW__EPOCHS;
@@ -70,10 +60,7 @@ static void raise_base(struct tw__lane_base *base, uint64_t instant_ns)
 		base->base_ns = instant_ns;
 }
 
-/*
- * The lane's epoch holds for all entries up to the next one: those of this take may have been
- * pushed as late as U(S) says now.
- */
+/* The entries of this take may have been pushed as late as U(S) says now. */
 static void raise_to_epoch(const tw_service *service, struct tw__lane_base *base, uint64_t now_ns)
 {
 	if (!base->sequence)
@@ -84,8 +71,8 @@ static void raise_to_epoch(const tw_service *service, struct tw__lane_base *base
 }
 
 /*
- * The tick that an armed word asks for. `tick` is what its entry said: of a near word that was not
- * moved, it tells the upper bits. Returns as tw__far_read.
+ * The tick that an armed word asks for; tick: of its entry, which tells the upper bits of a near
+ * word that was not moved. Returns as tw__far_read.
  */
 static bool asked_tick(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick,
 		       uint64_t *asked)
@@ -99,9 +86,8 @@ static bool asked_tick(tw_service *service, uint32_t slot, uint64_t *word, uint6
 }
 
 /*
- * Files an entry, and first writes the word where it must say something else: a new timer's
- * estimate came out too early (at_least), or the bits hold a deadline so far back that it could be
- * read as the future.
+ * Files an entry. The word is written first if a new timer's estimate was too early (at_least), or
+ * if its bits could soon be read as the future.
  */
 static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least,
 		 bool back)
@@ -185,10 +171,9 @@ static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw
 }
 
 /*
- * Files a new timer's entry without a look at its word, whose line then stays with the core that
- * will cancel or move the timer. Whatever has become of the timer is found out when the entry's
- * bucket comes, or in a sweep. False: the word must be looked at, since it may need writing: the
- * estimate was too early, or the deadline is long past.
+ * Files a new timer's entry without a look at its word, whose line stays with the core that will
+ * cancel or move the timer. The entry's bucket, or a sweep, finds out what has become of it. False:
+ * the word may need writing.
  */
 static bool drain_blindly(tw_service *service, struct tw__lane_base *base,
 			  const struct tw__entry *entry)
@@ -213,10 +198,7 @@ static bool drain_blindly(tw_service *service, struct tw__lane_base *base,
 	return true;
 }
 
-/*
- * Whether many timers of a block are dead already, as those of quick requests are. Its oldest
- * entries tell.
- */
+/* By the oldest entries. */
 static bool drain_many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
 {
 	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
@@ -229,9 +211,7 @@ static bool drain_many_are_dead(const tw_service *service, const struct tw__entr
 }
 
 /*
- * Writes down the latest generation of each slot: for the next sweep (sweep.c), and because where
- * slots are reused quickly, most entries of a block are superseded within it. Whose slot has a
- * later entry needs no look at its word, whose line is the producer's.
+ * Writes down the latest generation of each slot, for the next sweep (sweep.c) and for superseded.
  */
 static void write_generations_down(tw_service *service, const struct tw__entry *entries, int n)
 {
@@ -252,10 +232,7 @@ static bool superseded(const tw_service *service, const struct tw__entry *entry)
 	       service->slots.latest_generations[tw__entry_slot(entry->what)];
 }
 
-/*
- * What filing an entry of a timer that was moved, or armed again, needs: its location first, then
- * word and bucket, unless it is covered.
- */
+/* Of a timer that was moved, or armed again: its location first, then word and bucket. */
 static inline void prefetch_look(const tw_service *service, const struct tw__entry *entry)
 {
 	if (has_location(entry))
@@ -269,8 +246,7 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 
 /*
  * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the
- * rest. No word is looked at for it: a look takes the word's line from the core that will cancel or
- * move the timer.
+ * rest.
  */
 static void drain_block(tw_service *service, struct tw__lane_base *base,
 			const struct tw__entry *entries, int n, uint64_t now_ns)
@@ -290,7 +266,7 @@ static void drain_block(tw_service *service, struct tw__lane_base *base,
 	}
 }
 
-/* And for `copied` entries that are copied out already. */
+/* Also for `copied` entries that are copied out already. */
 static bool has_chunks_for_a_block(const tw_service *service, int copied)
 {
 	const struct tw__wheel *wheel = &service->driver->wheel;
@@ -299,10 +275,7 @@ static bool has_chunks_for_a_block(const tw_service *service, int copied)
 						  tw__outbox_reserve(&service->driver->outboxes);
 }
 
-/*
- * Whether the wheel can take another block. A full sweep is the last resort. It helps only where
- * there are more entries than timers; else it would cost each turn as much as there are timers.
- */
+/* The last resort is a full sweep, where there are more entries than timers. */
 static bool wheel_has_room(tw_service *service, int copied)
 {
 	if (tw_likely(has_chunks_for_a_block(service, copied)))
@@ -313,7 +286,6 @@ static bool wheel_has_room(tw_service *service, int copied)
 	return has_chunks_for_a_block(service, copied);
 }
 
-/* Takes as much of a lane as a block holds. The number of entries. */
 static int take_block(struct tw__lane *lane, struct tw__entry *block)
 {
 	unsigned n = 0, taken;
@@ -333,11 +305,10 @@ static void file_block(tw_service *service, struct tw__lane_base *base,
 }
 
 /*
- * How many blocks of a young lane are to be read now. All that is unread, if something in it may
- * be filed for the tick of an entry of the other lane that is read now: that one came later, and
- * is filed later (G6). Those are at most TW__YOUNG_TICKS ahead of the cursor; or of the present,
- * where a driver that is late counts from it. A part in each turn, if something comes near, the
- * lane is long, or epochs would be forgotten.
+ * How many blocks of a young lane are to be read now. All, if something in it may be filed for the
+ * tick of an entry of the other lane: those are at most TW__YOUNG_TICKS ahead of the cursor, or of
+ * the present, if a late driver counts from it (G6). A part, if something comes near, the lane is
+ * long, or epochs would be forgotten.
  */
 static unsigned young_blocks(tw_service *service, struct tw__local *local, bool all)
 {
@@ -362,7 +333,7 @@ static unsigned young_blocks(tw_service *service, struct tw__local *local, bool 
 	return wanted ? 1 + (unsigned)(unread / (BLOCKS_PER_TURN * TW__BLOCK_ENTRIES)) : 0;
 }
 
-/* The number of entries read. After the tail of the thread's other lane was loaded. */
+/* After the tail of the thread's other lane was loaded. The number of entries read. */
 static uint64_t drain_young(tw_service *service, struct tw__local *local, int copied, bool all,
 			    bool *again)
 {

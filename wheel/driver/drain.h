@@ -5,8 +5,8 @@
 #include "wheel/core/service.h"
 
 /*
- * A block: what is drained of a lane in one step. Long, so that most words are superseded within it
- * and not looked at.
+ * A block: what is drained of a lane in one step. Long: most words are superseded within it and not
+ * looked at.
  */
 enum { TW__EPOCHS = 1024, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES };
 
@@ -19,13 +19,12 @@ struct tw__bases {
 
 /*
  * Takes what the lanes hold; of the young lanes, what is to be read by now, or all. Returns the
- * number of entries. *again: a lane was left with unread entries, for want of time or room.
+ * number of entries. *again: a lane still has some to read.
  */
 uint64_t tw__drain(tw_service *service, bool all, bool *again);
 
 /*
- * The tick in which the first of the young lanes is to be read; UINT64_MAX: nothing is unread. The
- * other half of a push's look at the gate (gate.h, GATE2).
+ * The tick in which the first of the young lanes is to be read; UINT64_MAX: none (gate.h, GATE2).
  */
 uint64_t tw__young_plan(tw_service *service);
 

@@ -1,7 +1,6 @@
 /*
  * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread,
- * or the caller of tw_service_advance. There is one at a time. It alone touches what is here,
- * except for atomic members.
+ * or the caller of tw_service_advance. It alone touches what is here, except for atomic members.
  */
 #ifndef TW_WHEEL_DRIVER_H
 #define TW_WHEEL_DRIVER_H
@@ -16,9 +15,9 @@
 #include "wheel/wheel.h"
 
 /*
- * One mapping: the wheel's table, what the purge of its arena needs, the outboxes' table. The arena
- * grows with the slots (slots.h, TW__ARENA). Who takes slots maps it, so the driver has no path
- * that can fail.
+ * One mapping: the wheel's table, what the purge of its arena needs, the outboxes' table. The
+ * threads that take slots map the arena (slots.h, TW__ARENA), so the driver has no path that can
+ * fail.
  */
 struct tw__wheel_memory {
 	void *mapping;
@@ -55,8 +54,8 @@ struct tw__driver {
 };
 
 /*
- * No chunk is left beside those that the wheel may need to turn. The arena is sized so that
- * outboxes and batches do not lead to this (create.c, make_wheel); it is the last line of defense.
+ * No chunk is left beside those that the wheel may need to turn. The size of the arena prevents it
+ * (create.c, make_wheel); this is the last line of defense.
  */
 enum { TW__SPARE_CHUNKS = 512 };
 
@@ -93,16 +92,15 @@ static inline bool tw__forced(const tw_service *service)
 }
 
 /*
- * TW_CLOSE_DROP: threads that close end all pending timers, and ready runs stay where they are. So
- * from the moment that a close asks for it: what a schedule pushes after that close has answered,
- * and the gate is open still, does not run.
+ * TW_CLOSE_DROP: threads that close end all pending timers, and ready runs stay where they are,
+ * from the moment that a close asks for it.
  */
 static inline bool tw__dropping(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DROP;
 }
 
-/* The end of a tick; UINT64_MAX, for no tick, is no instant either. */
+/* The end of a tick; of no tick: no instant. */
 static inline uint64_t tw__plan_ns(const tw_service *service, uint64_t tick)
 {
 	return tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, tick);

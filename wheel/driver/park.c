@@ -1,15 +1,14 @@
 /*
  * The tick thread: when to poll next.
  *
- * It has two modes. While there is much traffic it is **open**: it polls every tick, publishes a
- * new sequence number each time (drain.c says what for), and nobody ever wakes it. When traffic
- * falls it **parks**: it sleeps until the next live timer, and producers that bring an earlier one
- * ring (gate.h). It leaves young lanes unread until something in them comes near.
+ * **Open**, while there is much traffic: it polls every tick, publishes a new sequence number each
+ * time (drain.c), and nobody wakes it. **Parked**: it sleeps until the next live timer, and
+ * producers that bring an earlier one ring (gate.h). It leaves young lanes unread until something
+ * in them comes near.
  *
- * Where timers are due in one tick after the other it stays open too: parked, it would wake as
- * often, interrupt each processor that runs this process for its barrier, and be rung for by each
- * series that is armed again. Once it has slept a single tick and found something to do, it takes
- * the next tick to bring more; where that is wrong, it has woken once in vain.
+ * Where timers are due in one tick after the other it stays open, too: parked, it would wake as
+ * often, and pay for a barrier each time. Once it has slept a single tick and found something to
+ * do, it expects that of the next tick.
  */
 #include <sys/prctl.h>
 
@@ -26,10 +25,7 @@ static uint64_t next_tick_ns(const tw_service *service)
 	return tw__tick_ns(service, service->driver->wheel.next);
 }
 
-/*
- * Somebody has asked the tick thread for something since it last looked. Comes after arming the
- * bell (gate.h, GATE3).
- */
+/* After arming the bell (gate.h, GATE3). */
 static bool requested(tw_service *service)
 {
 	return (tw_load_seq_cst(&service->phase.closing) &&
@@ -42,7 +38,7 @@ static bool requested(tw_service *service)
 
 /*
  * Gets ready to sleep until the next live timer, or until memory is to go back. The deadline; 0:
- * something has come up, poll again. A clock that stands still is waited for until it is moved.
+ * poll again.
  */
 static uint64_t park(tw_service *service)
 {
@@ -60,9 +56,8 @@ static uint64_t park(tw_service *service)
 	    tw__driver_collect(service) || requested(service))
 		return 0;
 	/*
-	 * Cancels since the last look, which did not ring: what they counted and their look at the
-	 * word are another pair of stores and loads that the barrier orders (gate.h, GATE2).
-	 * Without membarrier the count may come late; then the next that rings will do.
+	 * Cancels since the last look, which did not ring, and their look at the word are another
+	 * pair for the barrier (GATE2). Without membarrier the next that rings will do.
 	 */
 	if (tw__sweep_wanted(service)) {
 		service->driver->park.woken = true;

@@ -1,12 +1,8 @@
 /*
- * The driver: one poll of the service. The driver is the tick thread, or the thread that calls
- * tw_service_advance.
+ * One poll of the service: drain the lanes, turn the wheel to the present tick, submit due runs,
+ * cascade far timers, sweep a little.
  *
- * One poll collects returned chunks, drains the lanes, and turns the wheel to the present tick. It
- * submits due runs to their executors, cascades far timers, and sweeps a little.
- *
- * It never allocates and has no path that can fail. Inline callbacks may allocate, and so may the
- * re-arming of many of them in one poll.
+ * It never allocates and has no path that can fail; inline callbacks may allocate.
  */
 #include "wheel/driver/poll.h"
 

@@ -22,35 +22,23 @@ enum { TW__BUSY_ENTRIES = 32 };
 /* One whole poll, `driving` held. budget: callbacks to run or hand over. */
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget);
 
-/*
- * Takes in the chunks of batches that are over. The number of runs that were given back with them.
- * `driving` held.
- */
+/* Takes in the chunks of batches that are over. How many runs were given back with them. */
 unsigned tw__driver_collect(tw_service *service);
 
 /* Whether there may be something in lanes that are not young (gate.h, GATE2). `driving` held. */
 bool tw__driver_any_unread(tw_service *service);
 
-/*
- * What a word that the driver publishes says of it: the gate accepts new work,
- * unless it is closed.
- */
+/* ACCEPTING, unless the service is closed. */
 static inline uint64_t tw__driver_accepting(const tw_service *service)
 {
 	/* the driver's own */
 	return tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING;
 }
 
-/*
- * A new word for the gate: flags (but ACCEPTING, which is added), and the next sequence number,
- * which stands for now. `driving` held.
- */
+/* A new word for the gate: flags, ACCEPTING, and the next sequence number, which stands for now. */
 void tw__driver_publish(tw_service *service, uint64_t flags);
 
-/*
- * Refuses new timers from here on: each push that no later drain sees, sees the gate closed.
- * `driving` held.
- */
+/* Refuses new timers: each push that no later drain sees, sees the gate closed. */
 void tw__driver_publish_closed(tw_service *service);
 
 #endif

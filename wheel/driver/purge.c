@@ -1,13 +1,11 @@
 /*
- * After a storm, memory goes back to the system (G11): all that free slots have, chunks of the
- * wheel, segments of lanes.
+ * After a storm, memory goes back to the system (G11): what free slots have, chunks of the wheel,
+ * segments of lanes.
  *
- * Hysteresis: a purge begins when more than twice the need, and a constant, has been held for a
- * second. It ends at one and a half times the need. Only idle blocks count: memory in which
- * something lives cannot go back. The driver purges, a small step in each poll, and ticks until it
- * is done. A poll with traffic puts the rest off.
- *
- * madvise and munmap are allowed here: neither allocates, and a failure changes nothing.
+ * A purge begins when more than twice the need, and a constant, has been held for a second. It ends
+ * at one and a half times the need. The driver purges a small step in each poll, and ticks until it
+ * is done; a poll with traffic puts the rest off. madvise and munmap do not allocate, and their
+ * failure changes nothing.
  */
 #include "wheel/driver/purge.h"
 
@@ -16,10 +14,9 @@
 
 enum { SEGMENTS_A_STEP = 16, SEGMENTS_KEPT = 64 };
 
-/* How long so much must have been held without need. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
-/* A driver that sleeps is woken for it only so much later (G9). */
+/* So much later a sleeping driver is woken for it (G9). */
 #define PURGE_ASLEEP_NS UINT64_C(10000000000)
 
 static bool holds_many(const struct tw__lane *lane)

@@ -4,19 +4,16 @@
 
 #include "wheel/core/service.h"
 
-/*
- * The driver's, at the end of a poll. look: now and then, to see whether there is much to give.
- * busy: there is traffic.
- */
+/* At the end of a poll. look: see whether there is much to give. busy: there is traffic. */
 void tw__purge(tw_service *service, bool look, bool busy);
 
-/* The driver's, before it sleeps: looks whether there is much to give. */
+/* Before the driver sleeps: looks whether there is much to give. */
 void tw__purge_look(tw_service *service);
 
 /* Memory is going back, a step in each poll. */
 bool tw__purging(const tw_service *service);
 
-/* The driver's: the deadline, or the instant at which it is to wake up to give memory back. */
+/* The deadline, or an earlier instant at which to give memory back. */
 uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns);
 
 #endif

@@ -6,27 +6,26 @@
  * in a batch, or the entry that counts is in the bucket of that level which has that tick. Rules
  * for the entries of a RELOCATED timer:
  *   - In a batch, and a reset brings an entry: the entry is dropped. The worker that claims the run
- *     gives the timer back if it is not due. An entry that comes back ends the state. Who brings it
- *     looks at the word again, for the driver may sleep past a deadline whose entry it has dropped
- *     (tw__wake_for_back).
+ *     gives the timer back if it is not due. An entry that comes back ends the state; the thread
+ *     that brings it looks at the word again (tw__wake_for_back), since the driver may sleep past a
+ *     deadline whose entry it has dropped.
  *   - From a lane: the entry is dropped if there is a location that is not later. If the bucket of
  *     the location has the entry's tick too, the location moves. Else the entry is filed, and its
  *     location is written.
- *   - Met in another bucket than the location's, or while in a batch: the entry is dropped. The
- *     entry at the location, or one that is still in a lane, covers it.
+ *   - Met in another bucket than the location's, or while in a batch: the entry is dropped.
  *   - Met in the location's bucket, or without a location: the entry counts. It is handed over, or
  *     filed again, and the location says which. If the timer is not armed, a worker has it by
  *     another entry, and the location says that it is in a batch.
  * Invariant: an armed RELOCATED timer has an entry in its location's bucket, or in a lane, or in a
  * batch, that will be met no later than its deadline. Without the rule, a timer toggled between 5 s
- * and 60 s would collect entries without limit. An entry that is left behind may come to be in the
- * location's bucket again (a series that is called early time and again). A sweep leaves one there.
+ * and 60 s would collect entries without limit. A left entry may come to be in the location's
+ * bucket again; a sweep leaves one there.
  *
- * A FILED timer (disarmed) is treated as an armed one, except that it is not handed over: when its
- * tick has come the promise is taken back, and the entry dropped.
+ * A FILED timer (disarmed) is treated as an armed one, but when its tick has come the promise is
+ * taken back, and the entry dropped.
  *
- * A due word whose deadline lies so far back that its bits could soon be read as the future becomes
- * BEYOND_RANGE when it is handed over: the driver stood still for hours, or the clock leapt.
+ * A due word whose bits could soon be read as the future becomes BEYOND_RANGE when it is handed
+ * over: the driver stood still for hours, or the clock leapt.
  *
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
@@ -63,8 +62,8 @@ static bool location_is_in(const struct tw__location *location, const struct tw_
 }
 
 /*
- * The entry at the location is dropped: the timer is with a worker by another entry. If it is armed
- * again, that comes through a lane, and must not find the location of an entry that is gone.
+ * The entry at the location is dropped. If the timer is armed again, its new entry must not find
+ * that location.
  */
 static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation,
 			   const struct tw__place *place)
@@ -96,8 +95,7 @@ static bool is_left_behind(const struct tw__location *location, uint32_t generat
 
 /*
  * Whether a sweep drops an entry of a live timer: one that is left behind, or of which this pass
- * has met another in the location's bucket. A filing, and a removal of the entry, write the
- * location and so begin again: an entry that was met is still there.
+ * has met another in the location's bucket. A new location begins the pass again.
  */
 static bool is_superfluous(const tw_service *service, const struct tw__place *place,
 			   tw__wheel_entry entry)
@@ -157,8 +155,8 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 }
 
 /*
- * Whether an entry of a timer that is not armed stays: it is promised, until the tick in the word
- * has come. True also if the timer is armed meanwhile.
+ * The timer is not armed: whether its entry stays, promised until the word's tick. True also if the
+ * timer is armed meanwhile.
  */
 static __attribute__((noinline)) bool resolve_keeps(tw_service *service,
 						    enum tw__resolve_for what_for,
@@ -231,7 +229,7 @@ static void resolve_sweep(const tw_service *service, const struct tw__place *pla
 				due_ticks[i] = TW__TICK_DEAD;
 }
 
-/* Of RELOCATED timers. Any other entry fetches what is needed anyway, without a branch. */
+/* Of RELOCATED timers; without a branch. */
 static void prefetch_locations(const tw_service *service, const tw__wheel_entry *entries,
 			       unsigned n)
 {

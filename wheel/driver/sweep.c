@@ -1,16 +1,13 @@
 /*
- * Sweeping: getting rid of the entries that cancelled timers leave in the wheel (G11).
+ * Sweeping: dropping the entries that cancelled timers leave in the wheel (G11).
  *
  * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn
- * (G12). To read the control word of each entry would be dear: the words' lines belong to the
- * cores that cancel and schedule, and each look takes one away. Where slots are used again and
- * again, as under load, the entry of a slot's next timer tells that the last one is gone. So while
- * enough are dead for a sweep to come, drains write the latest generation of each slot down, in an
+ * (G12). The words' lines belong to the cores that cancel and schedule, and each look takes one
+ * away. So while a sweep may come, drains write the latest generation of each slot down, in an
  * array of the driver's own (drain.c), and the sweep drops the entries of earlier generations. If
- * that has left too much, since slots were not used again, the next sweep reads the words.
+ * that has left too many, the next sweep reads the words.
  *
- * Entries of ended timers also leave the chunks that wait in outboxes, so that those need no more
- * chunks than the timers that live.
+ * Entries of ended timers also leave the chunks that wait in outboxes.
  */
 #include "wheel/core/service.h"
 #include "wheel/core/wake.h"
@@ -40,10 +37,7 @@ static void sweep_start(tw_service *service, bool by_drained)
 	tw__wheel_sweep_start(&service->driver->wheel);
 }
 
-/*
- * Looks again: cancels wake only a driver that sleeps,
- * and only one cancel of many does.
- */
+/* Looks again: cancels wake only a driver that sleeps. */
 static void sweep_end(tw_service *service)
 {
 	struct tw__dead dead = count_dead(service);
@@ -82,10 +76,7 @@ void tw__sweep_all(tw_service *service)
 	service->driver->sweep.drained_suffices = false;
 }
 
-/*
- * An entry whose timer is not armed is dead: if the timer is armed again, that brings another
- * entry.
- */
+/* An entry whose timer is not armed is dead: an arm brings another one. */
 static void resolve_waiting(void *context, enum tw__resolve_for what_for,
 			    const struct tw__place *place, const tw__wheel_entry *entries,
 			    unsigned n, uint64_t *due_ticks)

@@ -21,7 +21,7 @@ bool tw__sweep_wanted(tw_service *service);
 /* A whole sweep in one call. */
 void tw__sweep_all(tw_service *service);
 
-/* Goes on through about n chunks of an outbox. Returns how many it has not used. */
+/* Goes on through about n chunks of an outbox. How many it has not used. */
 unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n);
 
 #endif
