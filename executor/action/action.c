@@ -3,7 +3,7 @@
  * immediates. Calls flush.c, end.c and executor/base.
  *
  * The first action to join the open batch requests a turn from the host: work on an executor, a
- * timer at the next frame, or the caller. When the last one has left, the request ends (end.c).
+ * timer at the next frame, or the caller. When the last one leaves, the request ends (end.c).
  */
 
 #include "executor/action/internal.h"
@@ -76,10 +76,7 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 	return 0;
 }
 
-/*
- * Waits for other threads: they are inside runs, releases, timers or calls of destroyed actions.
- * Work that is out is left to the object.
- */
+/* Waits for runs, releases, timers and calls of destroyed actions. Work is left to the object. */
 int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 {
 	if (!scheduler)
@@ -241,10 +238,7 @@ static void on_due(void *arg)
 	tw__actions_unlock(scheduler, 1);
 }
 
-/*
- * Moves the action's timer. One that is claimed at this moment will find that it does not count,
- * and another is scheduled.
- */
+/* Moves the action's timer. If it is claimed, it will not count, and another is scheduled. */
 static int set_timer(struct tw_action *action, uint64_t at_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -270,10 +264,7 @@ static int set_timer(struct tw_action *action, uint64_t at_ns)
 	return 0;
 }
 
-/*
- * The next nominal instant. In the action's own run with the same delay: in phase, the first
- * instant that has not passed.
- */
+/* The nominal instant. In the action's own run with the same delay: the next in phase. */
 static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 {
 	uint64_t now_ns = tw__actions_now(action->scheduler);
@@ -348,11 +339,7 @@ int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 
 /* ------------------------------------------------------------------- immediates */
 
-/*
- * A hash table by number, chained through the actions. Numbers are given in order, so those that
- * wait spread over the buckets. The table's size depends on how many wait at a time, not on how
- * long the oldest waits.
- */
+/* A hash table by number, chained through the actions, as large as many wait at a time. */
 static bool make_room(tw_action_scheduler *scheduler)
 {
 	struct tw__immediates *all = &scheduler->immediates, former = *all;

@@ -2,9 +2,8 @@
  * Ends of actions: leaving a line or a timer, close, release, wait. Calls executor/base.
  *
  * An open action ends once: in the call that closes it, or if it runs then, when its run has
- * returned. The thread that ends it calls its release, without the lock. From the end until the
- * release has returned the action is referenced and counts as running. So no other thread gets the
- * answer that nothing of it runs any more.
+ * returned. The thread that ends it calls its release, without the lock. Until that has returned
+ * the action is referenced and counts as running.
  */
 
 #include "executor/action/internal.h"
@@ -31,7 +30,7 @@ void tw__action_disown(struct tw_action *action)
 	tw__action_put(action);
 }
 
-/* Nothing is left that wanted the open batch's turn. Work that is out finds that. */
+/* Nothing is left that wanted the open batch's turn. */
 static void call_off(tw_action_scheduler *scheduler)
 {
 	const struct tw_action_scheduler_config *config = &scheduler->config;
@@ -173,8 +172,8 @@ int tw_action_close(tw_action *action, uint64_t timeout_ns)
 }
 
 /*
- * In a forked child the lists may be half written, and are not touched any more. A second destroy,
- * from the action's own release or from `failed`, finds that the first has given the action up.
+ * In a forked child the lists may be half written. A second destroy, from the action's release or
+ * from `failed`, finds that the first has given the action up.
  */
 int tw_action_destroy(tw_action *action)
 {

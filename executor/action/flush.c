@@ -1,10 +1,4 @@
-/*
- * The flusher: runs what is due, a batch at a time, and is the only thread that calls `failed`.
- * Calls end.c and executor/base.
- *
- * A failure closes its action. With TW_ACTION_FLAG_CANCEL_BATCH it also ends the flush and closes
- * the rest of the batch.
- */
+/* The flusher: runs what is due, a batch at a time. Calls end.c and executor/base. */
 
 #include "executor/action/internal.h"
 #include "mpsc/base/process.h"
@@ -20,8 +14,8 @@ void tw__actions_begin(tw_action_scheduler *scheduler)
 /* --------------------------------------------------------------------------- a run */
 
 /*
- * Runs a detached action, on the flusher. Returns what the work returned. The run's reference is
- * the caller's afterwards. *ended: it has ended, and the caller calls tw__action_release.
+ * Runs a detached action. Returns what the work returned. The run's reference is the caller's
+ * afterwards. *ended: the caller calls tw__action_release.
  */
 static int run_action(struct tw_action *action, void *state, void *context, bool *ended)
 {
@@ -58,10 +52,7 @@ static int run_action(struct tw_action *action, void *state, void *context, bool
 	return failure;
 }
 
-/*
- * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
- * an immediate. The lock is held; it is released meanwhile.
- */
+/* Calls `failed`. action NULL: an immediate. The lock is held; it is released meanwhile. */
 static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
 		 size_t closed)
 {
@@ -81,8 +72,8 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 }
 
 /*
- * Closes what is in the line now. Returns how many. First all are closed under one hold of the
- * lock, so nothing that arrives meanwhile is closed with them. Then their releases are called.
+ * Closes what is in the line now. Returns how many. Nothing that arrives while the releases are
+ * called is closed with them.
  */
 static size_t close_rest(tw_action_scheduler *scheduler, struct tw__line *line)
 {
@@ -190,9 +181,8 @@ static bool anything_left(const tw_action_scheduler *scheduler)
 }
 
 /*
- * How much a thread serves for others: other threads may bring actions as fast as it runs them.
- * Without a service there is no executor that could go on, and no other thread that brings timers
- * or turns.
+ * How much a thread serves for others, who may bring actions as fast as it runs them. Without a
+ * service there is no executor that could go on.
  */
 enum { MOST_SERVED = 64 };
 
@@ -236,10 +226,7 @@ void tw__actions_work(struct tw__work *work)
 
 /* ----------------------------------------------------------------- driven by calls */
 
-/*
- * The lock is held. An armed action runs under the context of its arming, any other under
- * `context`.
- */
+/* The lock is held. An action that is not armed runs under `context`. */
 static int run_here(struct tw_action *action, void *state, void *context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;

@@ -6,27 +6,22 @@
  *     action.c   schedulers, arming, what brings the turns of ASAP and FRAME, immediates
  *
  * The lock of the scheduler's object guards all. It is not held while user code runs, except
- * `wanted`, or while work is submitted: the thread that unlocks submits the work. Timers are
- * scheduled, moved and cancelled under it.
+ * `wanted`. The thread that unlocks submits the work.
  *
  * An armed action is
  *
- *   timed          It has one timer, which runs on the tick thread and moves it to `came`. The
- *                  callback counts only if its timer is the one that the action names (tw_self).
- *                  So a timer that was claimed just before it was moved or cancelled does nothing.
+ *   timed          Its timer moves it to `came`, if the action still names that timer (tw_self).
  *   in `came`      It begins a flush of its own.
  *   in `due`       It belongs to the flush under way: it has begun it, or comes due meanwhile.
  *   in a batch     Actions join the open one. A flush makes the other one the open one, and then
  *                  runs the former: what arrives meanwhile waits for the next flush.
  *
- * The flusher is the only thread that runs actions of the scheduler and calls `failed`. If another
- * thread is the flusher, a thread leaves its action in a line or sets `turn`. The flusher looks for
- * both and stops being the flusher under one hold of the lock. It has a bound (flush.c). If it
- * leaves something, `work` is out, and the executor's thread goes on.
+ * Only the flusher runs actions of the scheduler and calls `failed`. Other threads leave an action
+ * in a line or set `turn`. The flusher looks for both and stops being the flusher under one hold of
+ * the lock. It has a bound (flush.c). If it leaves something, `work` is out.
  *
- * An action is freed with its last reference. References are held by its owner, its run, its end
- * until the release has returned, a waiter, and each timer until it was taken back or its callback
- * is over. Users of the object: its creator, each action, each timer, and work that is out.
+ * References of an action: its owner, its run, its end until the release has returned, a waiter,
+ * and each timer. Users of the object: its creator, each action, each timer, and work that is out.
  */
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
@@ -74,7 +69,7 @@ struct tw_action_scheduler {
 	pthread_t flusher;
 	struct tw__line came, due, batches[2];
 	struct tw__line *open; /* of the batches: what is armed with delay 0 joins it */
-	bool turn;             /* the open batch's turn has come, and the flusher must take it */
+	bool turn;             /* the open batch's turn has come */
 	bool requested;        /* that turn is requested from the host */
 	bool work_out;
 	bool submit;    /* the thread that unlocks submits the work */
@@ -99,7 +94,7 @@ static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 	tw__object_lock(&scheduler->object);
 }
 
-/* Drops n users and the lock, and submits the work if that was asked for. */
+/* Drops n users and the lock, and submits the work if asked. */
 static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n)
 {
 	bool submit = scheduler->submit;
@@ -109,7 +104,7 @@ static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n
 		tw__work_submit(&scheduler->object.work);
 }
 
-/* Work on the executor will serve; tw__actions_unlock submits it. */
+/* Work on the executor will serve. */
 static inline void tw__actions_ask_for_work(tw_action_scheduler *scheduler)
 {
 	if (scheduler->work_out)
@@ -118,7 +113,7 @@ static inline void tw__actions_ask_for_work(tw_action_scheduler *scheduler)
 	tw__object_use(&scheduler->object);
 }
 
-/* Tells whether the calling thread is the flusher. */
+/* The caller is the flusher. */
 static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 {
 	return scheduler->flushing && pthread_equal(scheduler->flusher, pthread_self());
@@ -160,32 +155,25 @@ void tw__action_put(struct tw_action *action);
 /* The owner gives the action up, if he has not done so. */
 void tw__action_disown(struct tw_action *action);
 
-/* Takes an armed action from its line or timer. Its context stays. */
+/* Takes an armed action from its line or timer. */
 void tw__action_detach(struct tw_action *action);
 
-/* The link that leads to an immediate of this number, or the last one of its bucket. */
+/* The link to an immediate, or the last one of its bucket. */
 struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id);
 
-/* The action is an immediate, and its number is of no use any more. */
+/* The immediate's number names nothing any more. */
 void tw__immediate_gone(struct tw_action *action);
 
 /*
- * Closes the action if it is open, and takes it from its line or timer. True: it has ended here,
- * and the caller calls tw__action_release. False: it was closed before, or it runs (the end of its
- * run is its end).
+ * Closes the action, and takes it from its line or timer. True: it has ended here, and the caller
+ * calls tw__action_release. False: it was closed before, or it runs: the end of its run is its end.
  */
 bool tw__action_close(struct tw_action *action, enum tw_fate fate);
 
-/*
- * A closed action has ended. The caller calls tw__action_release. Until then the action is
- * referenced, and one that has a release counts as running.
- */
+/* A closed action has ended. The caller calls tw__action_release. */
 void tw__action_ended(struct tw_action *action);
 
-/*
- * Calls the release of an action that has ended. The lock is released meanwhile. The action may be
- * gone afterwards.
- */
+/* Calls the release, with the lock released. The action may be gone afterwards. */
 void tw__action_release(struct tw_action *action);
 
 /* ---------------------------------------------------------- flush.c, under the lock */
@@ -194,16 +182,12 @@ void tw__action_release(struct tw_action *action);
 void tw__actions_begin(tw_action_scheduler *scheduler);
 
 /*
- * One flush of `due`: at most `most` runs. Returns its first failure, which the caller returns to
- * its own caller; `failed` is called for the others. told: `failed` is called for the first one,
- * too.
+ * One flush of `due`: at most `most` runs. Returns its first failure; `failed` is called for the
+ * others. told: for the first one, too.
  */
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told, size_t most);
 
-/*
- * The flusher does what is left in `due` and `turn`, up to a bound, and stops being the flusher.
- * Work on the executor does the rest.
- */
+/* The flusher does what is left, up to a bound, and stops being the flusher. */
 void tw__actions_serve(tw_action_scheduler *scheduler);
 
 /* The work. */

@@ -34,9 +34,7 @@ static struct tw__slab *first_slab(const struct tw__line *line)
 
 /* ------------------------------------------------------------------------ slabs */
 
-/*
- * Makes room for more slabs. Without the lock, except for the copy. A fork may come at any moment.
- */
+/* Makes room for more slabs. Without the lock. A fork may come at any moment. */
 static int grow_table(struct tw__nodes *nodes)
 {
 	tw__tiny_lock(&nodes->lock);
@@ -88,7 +86,7 @@ static void purge(struct tw__nodes *nodes, struct tw__slab *slab, struct purged 
 	tw__line_append(&nodes->purged, tw__in_line_link(&slab->place));
 }
 
-/* Without the lock. If the system has no room for more mappings, it gets the pages alone. */
+/* Without the lock. If there is no room for more mappings, the pages alone go. */
 static void unmap(const struct tw__nodes *nodes, struct purged *purged)
 {
 	size_t bytes = TW__NODE_SLAB * nodes->node_size;
@@ -130,8 +128,8 @@ static int add_slab(struct tw__nodes *nodes)
 /* -------------------------------------------------------------------- get and put */
 
 /*
- * A node of the first slab; NULL: there is none. *fresh: it was never taken from this memory, and
- * has this generation. Then it is not touched here, since a page may have to come first.
+ * A node of the first slab; NULL: there is none. *fresh: its generation if it was never taken from
+ * this memory. Then it is not touched here, since a page may have to come first.
  */
 static struct tw__node *take(struct tw__nodes *nodes, uint32_t *index, uint32_t *fresh)
 {
@@ -169,7 +167,7 @@ int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__n
 	}
 }
 
-/* False: this generation is never given out, since the node has used all up. */
+/* False: the node has used all generations up. */
 static inline bool end_node(const struct tw__nodes *nodes, struct tw__node *node)
 {
 	uint32_t next = tw_load_relaxed(&node->generation) + 1;

@@ -1,23 +1,17 @@
 /*
- * Nodes: the tasks and jobs of the layers above the service, with handles that stay safe.
+ * Nodes: the tasks and jobs of the layers, with handles that stay safe.
  *
  * A handle is a node's index and generation. Generations begin at a random value for each table and
  * are never 0. A node whose generations are used up is not used again. So no handle ever names a
  * newer node (G5).
  *
  * Nodes are in slabs of 512. A slab whose nodes are all free gives its memory back, except for
- * TW__NODE_IDLE_SLABS of them. It keeps its indices, and the furthest generation of its nodes, from
- * which all of them continue later. Free nodes are taken in the order in which they were put, slab
- * by slab: one that was just put is in the cache of the thread that put it.
+ * TW__NODE_IDLE_SLABS of them. It keeps the furthest generation of its nodes, from which all of
+ * them continue. Free nodes are taken in the order in which they were put: one that was just put is
+ * in the cache of the thread that put it.
  *
- * The table has a lock of its own, held for some stores (and for the copy when the table of slabs
- * doubles): no call of the system or the allocator is made under it, and no page touched for the
- * first time. A node belongs to the object that took it. That object's lock
- * guards the node's end: so a node that was found stays its owner's until the owner gives up its
- * lock.
- *
- * Weak at: tables where one node of each slab lives for long, since a slab is given back as a
- * whole.
+ * Under the table's lock there is no call of the system or the allocator, and no first touch of a
+ * page. A node belongs to the object that took it, and ends under that object's lock.
  */
 #ifndef TW_EXECUTOR_NODES_H
 #define TW_EXECUTOR_NODES_H
@@ -39,10 +33,7 @@ struct tw__node {
 	_Atomic(struct tw__object *) owner; /* NULL: it is free, or has ended */
 };
 
-/*
- * Under the table's lock. On a cache line of its own, because a thread takes nodes of one slab
- * while another puts nodes to the next.
- */
+/* Under the table's lock. A thread may take nodes of one slab while another puts to the next. */
 struct tw__slab {
 	_Alignas(TW__CACHE_LINE) char *memory; /* NULL: purged */
 	struct tw__in_line place; /* in `partial` or `purged`; else all its nodes are in use */
@@ -52,7 +43,6 @@ struct tw__slab {
 	uint32_t used, fresh;     /* nodes that are taken; that were ever, from this memory */
 };
 
-/* The same. */
 struct tw__nodes {
 	_Atomic uint32_t lock;
 	uint32_t first_generation;
@@ -63,10 +53,7 @@ struct tw__nodes {
 	struct tw__line partial, purged; /* slabs with free nodes; without memory */
 };
 
-/*
- * node_size: bytes, with the struct tw__node at the beginning; a multiple of 8. The table holds
- * TW__NODES_MAX nodes. Allocates nothing.
- */
+/* node_size: bytes, with the struct tw__node; a multiple of 8. Allocates nothing. */
 void tw__nodes_init(struct tw__nodes *nodes, size_t node_size);
 
 /* Frees all nodes, too. */
@@ -78,16 +65,13 @@ void tw__nodes_fini(struct tw__nodes *nodes);
  */
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out);
 
-/* Nodes that are put under one hold of the table's lock. All zeros: empty. */
+/* Nodes that are put together. All zeros: empty. */
 struct tw__node_batch {
 	uint32_t first; /* as `next` of a node */
 	uint32_t count;
 };
 
-/*
- * Ends the node: handles to it are stale from now on. It is put when the batch is, or when that is
- * full.
- */
+/* Ends the node: handles to it are stale. It is put with the batch, or when that is full. */
 void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
 			struct tw__node *node);
 
@@ -103,10 +87,7 @@ static inline uint64_t tw__node_handle(const struct tw__node *node)
 	return (uint64_t)tw_load_relaxed(&node->generation) << 32 | (node->index + 1);
 }
 
-/*
- * The owner's node of a handle. NULL: stale, or never given out, or another owner's. Any number is
- * allowed. The owner's lock is held.
- */
+/* The owner's node of a handle; NULL: there is none. Any number is allowed. Its lock is held. */
 struct tw__node *tw__node_find(struct tw__nodes *nodes, const struct tw__object *owner,
 			       uint64_t handle);
 

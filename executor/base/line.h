@@ -1,10 +1,8 @@
 /*
  * A line: first in, first out, and out of the middle too. Its owner's lock guards it.
  *
- * Items and others have a place in a line, and leave it wherever they are. Batches and works of
- * others have nothing but a first word for the link. They leave at the head alone.
- *
- * A link is the address of the next one's link, with FOREIGN for a batch or a work; 0: the end.
+ * A link is the address of the next one's link; 0: the end. With FOREIGN it leads to a batch or a
+ * work, which has nothing but a first word for the link, and leaves at the head alone.
  */
 #ifndef TW_EXECUTOR_LINE_H
 #define TW_EXECUTOR_LINE_H
@@ -80,7 +78,7 @@ static inline tw__link tw__line_pop(struct tw__line *line)
 	return first;
 }
 
-/* Leaves the line that it is in; if that is another one, its end must be elsewhere. */
+/* If it is in another line than this one, it is not the last of that. */
 static inline void tw__line_leave(struct tw__line *line, struct tw__in_line *place)
 {
 	TW_ASSERT(*place->where == tw__in_line_link(place));

@@ -1,11 +1,10 @@
 /*
- * What the layers keep with a service: the list of its living objects, and what outlives each of
- * them. It is made with the first object, and freed with the service.
+ * What the layers keep with a service: the list of its living objects (tw_service_dump, the
+ * Prometheus page), and what outlives each of them. Made with the first object, freed with the
+ * service.
  *
- * The list shows each object with its name, and counts of runs and waiters (tw_service_dump, the
- * Prometheus page). A reader looks at one object for each hold of the locks: the list's, which
- * keeps the object, and then the object's, for a moment. In between it has a place of its own in
- * the list.
+ * A reader looks at one object for each hold of the list's lock, which keeps the object, and the
+ * object's. In between it has a place of its own in the list.
  */
 #ifndef TW_EXECUTOR_LIVING_H
 #define TW_EXECUTOR_LIVING_H
@@ -26,10 +25,7 @@ struct tw__figures {
 struct tw__object_kind {
 	const char *name; /* for people; NULL: not listed */
 	void (*free)(struct tw__object *object);
-	/*
-	 * Fills in figures, which are zeros, in the time of a call on the object. The object's lock
-	 * is held. True: it wants to be called once more, to go on.
-	 */
+	/* Fills in figures, which are zeros. The object's lock is held. True: it goes on. */
 	bool (*look)(struct tw__object *object, struct tw__figures *out);
 };
 
@@ -44,7 +40,7 @@ struct tw__listed {
 enum { TW__SMALL_NODE = 128 };
 
 struct tw__living {
-	struct tw__kept kept; /* first: the service knows it by this */
+	struct tw__kept kept; /* first */
 	_Atomic uint32_t lock;
 	struct tw__line objects;
 	struct tw__line retired; /* have ended, and are freed with the service */
@@ -52,21 +48,21 @@ struct tw__living {
 	_Alignas(TW__CACHE_LINE) struct tw__nodes small;
 };
 
-/* An object of the service exists, or the calling thread makes one. */
+/* NULL: the service has had no object. */
 static inline struct tw__living *tw__living_of(tw_service *service)
 {
 	return (struct tw__living *)(void *)tw_load_acquire(&service->kept); /* pairs with need */
 }
 
-/* Makes it, unless it is there. Returns 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int tw__living_need(tw_service *service);
 
 void tw__living_join(struct tw__living *living, struct tw__listed *listed);
 
-/* The object is freed next; or, if it is to stay, when the service has been. */
+/* The object is freed next; stays: with the service. */
 void tw__living_leave(struct tw__living *living, struct tw__listed *listed, bool stays);
 
-/* A service's seed decides all of these, in the order in which they are drawn. */
+/* The service's seed and the order of the draws decide it. */
 uint64_t tw__living_seed(tw_service *service);
 
 enum { TW__NAME_ROOM = 64 };

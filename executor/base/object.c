@@ -18,8 +18,8 @@ bool tw__inside_object(const struct tw__object *object, const void *item)
 /* -------------------------------------------------------------------- an executor */
 
 /*
- * The object is closed. The timers end as cancelled. The executor of their own service, whose
- * driver is the caller, calls their releases.
+ * The timers end as cancelled. The executor of their own service, whose driver is the caller, calls
+ * their releases.
  */
 static int pass_on(const tw_executor *self, tw_batch *batch, size_t n)
 {
@@ -141,7 +141,7 @@ bool tw__object_close(struct tw__object *object)
 	return true;
 }
 
-/* Besides its creator, and those above it. */
+/* By others than its creator, and those above it. */
 static bool object_is_used(struct tw__object *object)
 {
 	return object->users - object->uppers > 1 || tw_load_relaxed(&object->word) & TW__ACTIVE;
@@ -151,7 +151,7 @@ void tw__object_destroy(struct tw__object *object)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	struct tw__base base = tw__object_base(object);
-	object->listed.name = NULL; /* it need not be there any longer */
+	object->listed.name = NULL; /* the user may free it */
 	bool may_wait = base.service && tw__base_leave(&base, TW__BASE_MAY_WAIT) &&
 			!tw__innermost_inside && !(object->later && !base.service->threaded);
 	while (may_wait && object_is_used(object))

@@ -3,38 +3,31 @@
  * an end.
  *
  * Users. Who needs the object after an unlock is a user of it: its creator until destroy, a call
- * that waits or calls back, a delay until its callback is over, an object that has this one as its
- * executor. The thread that drops the last user frees the object, so destroying never has to wait.
- * ACTIVE is one more user: the runner.
+ * that waits or calls back, a delay, an object that has this one as its executor. ACTIVE is one
+ * more user: the runner. The thread that drops the last user frees the object.
  *
  * Inbox. Any thread pushes, without the lock. The thread that raises ACTIVE submits the object's
- * work, once; so there is one runner at most. The owner of the lock takes what came, the oldest
- * first, a bounded number of steps a hold: tw__object_take reverses the stack of what came, and the
- * object keeps what is half done.
+ * work, so there is one runner at most. The owner of the lock takes, the oldest first.
  *
  *     word:  the last link that came | CLOSED | ACTIVE
  *
  * Transition table of the word
  *   from          to              by                    with
- *   any           link, ACTIVE    push                  CAS; if CLOSED only for those who are users
+ *   any           link, ACTIVE    push                  CAS; if CLOSED only for users
  *   any           no link         take, the lock held   and
  *   only ACTIVE   no ACTIVE       rest, the lock held   CAS; fails if a link is there
  *   any           CLOSED          close, the lock held  or; stays
  *
  * Pairing table
- *   OBJECT1  word: CAS acq_rel (push) -> and seq_cst (take): what the pusher wrote, into the link
- *       and before. Without it the runner reads an item that is not complete.
+ *   OBJECT1  word: CAS acq_rel (push) -> and seq_cst (take): what the pusher wrote.
  *   OBJECT2  ACTIVE, a link: CAS acq_rel (push) -> CAS acq_rel (rest): what is pushed before makes
- *       rest fail, what is pushed after raises ACTIVE and submits. Without it something stays in
- *       the inbox with nobody to run it.
+ *       rest fail, what is pushed after raises ACTIVE and submits.
  *   OBJECT3  rings: changed under the lock when something ends -> read under the lock that showed
- *       what to wait for, then futex on the value: the waiter sees the end, or another value.
- *       (one site: the lock orders them)
+ *       what to wait for, then futex on the value. (one site: the lock orders them)
  *
  * Rules
- *   1. Nothing of the object is touched after a push, except by the thread that raised ACTIVE,
- *      which submits the work: nobody runs, and frees, the object before that.
- *   2. Nothing of the object is touched after an unlock, except by users and the runner.
+ *   1. After a push only the thread that raised ACTIVE touches the object, to submit the work.
+ *   2. After an unlock only users and the runner touch it.
  *   3. Under the lock: lists, states, futex wakes, and schedules and cancels of timers. Never an
  *      executor's submit, a release or another function of the user's.
  *   4. The driver, in the callback of a delay, pushes, or takes the lock for some stores.
@@ -55,7 +48,7 @@ struct tw__object {
 	_Atomic uint64_t word;
 	struct tw__work work;  /* the runner's */
 	tw_executor *executor; /* constant; the work may leave it (tw__base_leave_work) */
-	/* What follows is under the lock, if not said otherwise. */
+	/* Under the lock, if not said otherwise. */
 	_Atomic uint32_t lock;
 	_Atomic uint32_t rings;
 	uint32_t sleepers; /* threads in await */
@@ -63,14 +56,14 @@ struct tw__object {
 	uint32_t uppers;     /* users that have the object as their executor */
 	uint32_t releasing;  /* releases under way, on any thread */
 	_Atomic bool closed; /* as CLOSED; the runner reads it without the lock */
-	/* Bytes of their own, because they are read without the lock. */
-	bool left;        /* destroyed, and not freed yet: its base knows */
+	/* read without the lock */
+	bool left;        /* destroyed, and not freed yet */
 	bool pooled;      /* constant: its executor is a pool */
 	bool later : 1;   /* its work is with the driver, until the next tick */
-	bool exposed : 1; /* was handed out as an executor: it is freed with the service */
+	bool exposed : 1; /* handed out as an executor: freed with the service */
 	uint32_t delays;  /* items in `delayed` */
 	tw__link coming;  /* taken from the word, the newest first */
-	tw__link arrived; /* the same, the oldest first */
+	tw__link arrived; /* then, the oldest first */
 	tw__link delayed; /* the last of a ring; 0: none */
 	struct tw__listed listed;
 };
@@ -81,12 +74,9 @@ struct tw__object {
 	tw__layer_check(call, layer, what, (layer) ? tw__object_service(&(layer)->object) : NULL)
 
 /*
- * A new object with one user, its creator. It holds service and executor; executor NULL: the
- * service's; service NULL: an object without either, which has no runner and no delays. run: the
- * runner, or NULL. The kind's `free` is called when the last user is gone, without the lock;
- * service and executor are let go after it. If the executor is an object's, the new one is a user
- * of that object. It is listed, so a look at it may come from here on. Returns as tw__base_hold, or
- * -ENOMEM.
+ * A new object with one user, its creator. It holds service and executor (NULL: the service's).
+ * Without a service it has no runner and no delays. The kind's `free` is called without the lock.
+ * It is listed: a look may come from here on. Returns as tw__base_hold, or -ENOMEM.
  *
  * An object without an inbox submits its work itself, and counts it as a user while it is out.
  */
@@ -101,7 +91,7 @@ static inline tw_service *tw__object_service(struct tw__object *object)
 	return tw__work_service(&object->work);
 }
 
-/* A table of nodes of TW__SMALL_NODE bytes that small objects of a service share. */
+/* Nodes of TW__SMALL_NODE bytes that objects of a service share. */
 static inline struct tw__nodes *tw__object_small_nodes(struct tw__object *object)
 {
 	return &tw__living_of(tw__object_service(object))->small;
@@ -122,13 +112,12 @@ static inline void tw__object_lock(struct tw__object *object)
 	tw__tiny_lock(&object->lock);
 }
 
-/* The caller is a user, or the runner, or does not touch the object any more. */
 static inline void tw__object_unlock(struct tw__object *object)
 {
 	tw__tiny_unlock(&object->lock);
 }
 
-/* Something has ended for which threads may wait. The lock is held. */
+/* Wakes those in await. The lock is held. */
 static inline void tw__object_ring(struct tw__object *object)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
@@ -139,12 +128,12 @@ static inline void tw__object_ring(struct tw__object *object)
 }
 
 /*
- * Sleeps until something has ended, or until the deadline (false). May return early. The lock is
- * held, and released meanwhile. The caller is a user.
+ * Sleeps until a ring, or until the deadline (false). May return early. The lock is held, and
+ * released meanwhile. The caller is a user.
  */
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns);
 
-/* The lock is held. The caller unlocks with drop. */
+/* The caller unlocks with drop. */
 static inline void tw__object_use(struct tw__object *object)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
@@ -165,19 +154,18 @@ static inline void tw__object_drop(struct tw__object *object, uint32_t n)
 		tw__object_free(object);
 }
 
-/* The lock is not fair: in a long call others get it now and then. The caller is a user. */
+/* In a long call of a user: others get the lock now and then. */
 void tw__object_breathe(struct tw__object *object, unsigned *steps);
 
 /* ------------------------------------------------------------------------- end */
 
-/* From now on pushes are refused, except those of users. False: it was closed. The lock is held. */
+/* Refuses pushes, except those of users. False: it was closed. The lock is held. */
 bool tw__object_close(struct tw__object *object);
 
 /*
  * The creator drops the object, in which nothing new begins. If a pool is its executor, and the
- * caller is none of its workers and not inside a callback, waits until the runner and the calls
- * have returned: the pool may be closed next. Elsewhere the last user frees it. The lock is held,
- * and released here.
+ * caller is none of its workers and not inside a callback, waits for the runner and the calls: the
+ * pool may be closed next. Elsewhere the last user frees it. The lock is held, and released here.
  */
 void tw__object_destroy(struct tw__object *object);
 
@@ -188,10 +176,7 @@ bool tw__object_destroy_forked(struct tw__object *object);
 
 enum tw__posted { TW__REFUSED = -1, TW__POSTED, TW__RAISED };
 
-/*
- * Leaves a link in the inbox. REFUSED: closed, and the caller is no user. RAISED: it is ACTIVE now,
- * and the caller submits the work.
- */
+/* Leaves a link in the inbox. REFUSED: closed, and no user. RAISED: the caller submits the work. */
 static inline enum tw__posted tw__object_post(struct tw__object *object, tw__link link, bool user)
 {
 	uint64_t word = tw_load_relaxed(&object->word);
@@ -204,7 +189,7 @@ static inline enum tw__posted tw__object_post(struct tw__object *object, tw__lin
 	return word & TW__ACTIVE ? TW__POSTED : TW__RAISED;
 }
 
-/* The same, and submits the work. False: refused. */
+/* Submits the work, too. False: refused. */
 static inline bool tw__object_push(struct tw__object *object, tw__link link, bool user)
 {
 	enum tw__posted posted = tw__object_post(object, link, user);
@@ -214,8 +199,8 @@ static inline bool tw__object_push(struct tw__object *object, tw__link link, boo
 }
 
 /*
- * Raises ACTIVE without a link, for what is put into a line under the lock. True: the caller
- * submits the work, after the unlock. The lock is held.
+ * For what is put into a line under the lock, which is held. True: the caller submits the work,
+ * after the unlock.
  */
 static inline bool tw__object_raise(struct tw__object *object)
 {
@@ -223,7 +208,6 @@ static inline bool tw__object_raise(struct tw__object *object)
 	       !(tw_or_seq_cst(&object->word, TW__ACTIVE) & TW__ACTIVE);
 }
 
-/* Something is in the inbox. The lock is held. */
 static inline bool tw__object_has_mail(struct tw__object *object)
 {
 	return object->arrived || object->coming ||
@@ -231,10 +215,8 @@ static inline bool tw__object_has_mail(struct tw__object *object)
 }
 
 /*
- * Takes the oldest of what came. 0: nothing is there, or the steps are used up. The lock is held.
- *
- * All that came is in the order of its pushes: what this call finds half reversed comes before what
- * the word has.
+ * Takes the oldest of what came. 0: nothing is there, or the steps are used up. Reverses the stack
+ * of what came; what is half reversed came before what the word has. The lock is held.
  */
 static inline tw__link tw__object_take(struct tw__object *object, unsigned *steps)
 {
@@ -270,12 +252,12 @@ static inline bool tw__object_rest(struct tw__object *object)
 /* ------------------------------------------------------------------ an executor */
 
 /*
- * Of an executor that comes directly before its object: batches of timers and works of other
- * objects come into the inbox, with FOREIGN in the link. Closed: the timers end as cancelled.
+ * Of an executor that comes directly before its object. Batches of timers and works come into the
+ * inbox, with FOREIGN in the link. Closed: the timers end as cancelled.
  */
 extern const struct tw_executor_ops tw__object_ops;
 
-/* Uses up n tickets of a batch. The batch is gone after its last one. */
+/* Uses up n tickets of a batch, which is gone after its last one. */
 static inline void tw__batch_use_up(tw_batch *batch, unsigned n)
 {
 	while (n-- > 0)
@@ -289,16 +271,16 @@ bool tw__executor_is_closed(tw_executor *executor);
 /* ----------------------------------------------------------------------- delays */
 
 /*
- * Lets the driver call fn(arg) at an instant of the service's clock (flags: TW_TASK_AT), or after a
- * delay. The delay is a user of the object. fn runs no user code; it does one of two things:
- *   - push something that a user brings, and the taker drops the user;
- *   - take the lock, look whether the delay is still wanted, and drop the user.
+ * Lets the driver call fn(arg) at an instant (flags: TW_TASK_AT), or after a delay. The delay is a
+ * user of the object. fn either
+ *   - pushes, as a user, and the taker drops the user; or
+ *   - takes the lock, looks whether the delay is still wanted, and drops the user.
  * The lock is held. Returns 0, -ENOMEM, -EAGAIN or -ESHUTDOWN.
  */
 int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns, tw_fn *fn,
 		     void *arg, tw_timer *out);
 
-/* The item is one of those delayed; is none any more. The lock is held. */
+/* The list of delayed items. The lock is held. */
 void tw__object_delayed_join(struct tw__object *object, struct tw__in_line *place);
 void tw__object_delayed_leave(struct tw__object *object, struct tw__in_line *place);
 
@@ -308,7 +290,7 @@ static inline tw__link tw__object_delayed(const struct tw__object *object)
 	return object->delayed ? *tw__link_at(object->delayed) : 0;
 }
 
-/* Takes a delay back, and drops its user. False: too late, fn runs or will. The lock is held. */
+/* Takes a delay back, and drops its user. False: fn runs or will. The lock is held. */
 bool tw__object_undelay(struct tw__object *object, tw_timer timer);
 
 /* ----------------------------------------------------------- what a thread is in */
@@ -316,7 +298,7 @@ bool tw__object_undelay(struct tw__object *object, tw_timer timer);
 /* A function of a user's that the calling thread runs for an object. Innermost first. */
 struct tw__inside {
 	const struct tw__object *object;
-	const void *item; /* or NULL: whatever the object names by it */
+	const void *item; /* the object's, or NULL */
 	bool releasing;
 	struct tw__inside *outer;
 	struct tw__run_record *shown;

@@ -1,12 +1,7 @@
 /*
- * A binary min-heap, for the ready tasks of a scheduler. Order: by key (signed), then by id, so
- * equals leave in the order of their ids. An item knows its index, so any item is removed in
- * O(log n).
- *
- * The key is in the heap's own array: sifting follows a pointer only where two keys are equal.
+ * A binary min-heap for the ready tasks, by key, then by id. An item knows its index, so any is
+ * removed in O(log n). The key is in the array: sifting follows a pointer only where two are equal.
  * Sifts move a hole instead of swapping (J. W. J. Williams: Algorithm 232, Heapsort, 1964).
- *
- * Lock: the user's.
  */
 #ifndef TW_EXECUTOR_SCHEDULER_HEAP_H
 #define TW_EXECUTOR_SCHEDULER_HEAP_H

@@ -7,14 +7,12 @@
  * A task is
  *
  *   READY     in the heap, by its expiration and its number;
- *   DELAYED   in the object's line; its timer runs on the tick thread, and makes it READY;
- *   RUNNING   `current`. If it goes on it is READY again, in its old place: neither its expiration
- *             nor its number has changed;
- *   ENDED     by a cancel or a close that came while its timer's callback was on its way: the
- *             callback gives the node back.
+ *   DELAYED   in the object's line; its timer makes it READY;
+ *   RUNNING   `current`. If it goes on it is READY again, in its old place;
+ *   ENDED     by a cancel or a close while its timer's callback was on its way, which gives the
+ *             node back.
  *
- * One lock guards all. No user's function is called, and no work is submitted, under it. Timers are
- * scheduled and cancelled under it, which never runs anything.
+ * One lock guards all. No user's function is called, and no work is submitted, under it.
  *
  * Host: IDLE -> REQUESTED (by the thread that brings a task; the work goes to the executor, once)
  * -> RUNNING (the executor's thread, or tw_scheduler_run) -> REQUESTED ("more work") or IDLE.
@@ -23,10 +21,8 @@
  * leaves when no turn runs, and no thread is `releasing`: inside of `wanted`, or of the done
  * function of a task that a cancel or a close ends.
  *
- * Invariants, whenever the lock is free:
- *
- *   SCHEDULER1  The heap holds something, not closed: REQUESTED or RUNNING.
- *   SCHEDULER2  The heap has room for all tasks: neither a timer nor a turn that goes on can fail.
+ * Invariants, whenever the lock is free: if the heap holds something, and the scheduler is not
+ * closed, the host is REQUESTED or RUNNING. The heap has room for all tasks that have not ended.
  */
 #ifndef TW_EXECUTOR_SCHEDULER_H
 #define TW_EXECUTOR_SCHEDULER_H
@@ -52,7 +48,7 @@ struct tw__task {
 	struct tw__in_line place; /* of a DELAYED one */
 };
 
-/* Whom to tell of a task's end: a copy, since the node may be gone by then. */
+/* A copy, since the node may be gone. */
 struct tw__told {
 	tw_scheduler_done_fn *done;
 	void *arg, *context;
@@ -100,12 +96,12 @@ static inline void tw__task_ready(tw_scheduler *scheduler, struct tw__task *task
 /* ------------------------------------------------------------------------ run.c */
 
 /*
- * Drops n users and the lock. If there is something to run, and the host does not know, asks the
- * host for a turn: submits the work, or calls `wanted`. The scheduler may be gone afterwards.
+ * Drops n users and the lock. If there is something to run, and the host does not know, submits the
+ * work, or calls `wanted`. The scheduler may be gone afterwards.
  */
 void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n);
 
-/* Calls the done function of a task that a cancel or a close has ended. The lock is not held. */
+/* For a cancel or a close. The lock is not held. */
 void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, enum tw_fate fate);
 
 /* The work. */

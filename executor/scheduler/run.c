@@ -68,10 +68,7 @@ void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n)
 
 /* ------------------------------------------------------------------------- turns */
 
-/*
- * Bounds of one turn of the host, in turns of tasks: in its slice, also on a clock that stands
- * still; and if it goes beyond its slice for expired tasks.
- */
+/* Turns of tasks in one slice, on a clock that stands still too; beyond it, for expired tasks. */
 enum { MOST_TURNS = 1024, MOST_TURNS_BEYOND = 32 };
 
 static bool is_over(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now_ns)
@@ -79,10 +76,7 @@ static bool is_over(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now
 	return now_ns - begin_ns >= (int64_t)scheduler->config.slice_ns;
 }
 
-/*
- * The turn's result: AGAIN only with a continuation. The task counts as running while its done
- * function is called.
- */
+/* The turn's result: AGAIN only with a continuation. */
 static int call(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *turn)
 {
 	struct tw__object *object = &scheduler->object;
@@ -130,8 +124,8 @@ static void end(tw_scheduler *scheduler, struct tw__task *task, int result)
 }
 
 /*
- * The lock is held; it is released meanwhile. The clock is read if another task waits, which needs
- * the time. True: the task goes on in another turn.
+ * The lock is held; it is released meanwhile. The clock is read only if another task waits. True:
+ * the task goes on.
  */
 static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns,
 		     struct tw__node_batch *ended)
@@ -172,8 +166,8 @@ static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 }
 
 /*
- * Beyond the slice only expired tasks begin, and of these none that was submitted in this turn of
- * the host: else a chain of tasks, each of which submits the next, would keep the host's thread.
+ * Beyond the slice only expired tasks begin, and none that was submitted in this slice: a chain of
+ * tasks, each of which submits the next, would keep the host's thread.
  */
 static bool may_begin(const tw_scheduler *scheduler, const struct tw__task *task, size_t turns,
 		      int64_t now_ns, uint64_t last_number)
@@ -184,10 +178,7 @@ static bool may_begin(const tw_scheduler *scheduler, const struct tw__task *task
 	       task->item.id <= last_number;
 }
 
-/*
- * One turn of the host. A task that goes on ends it, whatever the task's expiration: the host's
- * other work comes first. The lock is held.
- */
+/* A task that goes on ends the slice: the host's other work comes first. The lock is held. */
 static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 {
 	struct tw__node_batch ended = {0};
@@ -248,8 +239,8 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 }
 
 /*
- * A turn that begins expired has a full slice of its own. The host's slice is often over by then,
- * and a task that yields to that would make no progress.
+ * A turn that begins expired has a full slice of its own: the host's is often over by then, and the
+ * task would make no progress.
  */
 bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 {

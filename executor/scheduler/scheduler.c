@@ -134,7 +134,7 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, uint64_t start
 		return -ESHUTDOWN;
 	if (living(scheduler) >= scheduler->config.max_tasks)
 		return -EAGAIN;
-	int r = tw__task_heap_reserve(&scheduler->tasks, living(scheduler) + 1); /* SCHEDULER2 */
+	int r = tw__task_heap_reserve(&scheduler->tasks, living(scheduler) + 1);
 	if (!r && delayed)
 		r = tw__object_delay(&scheduler->object, TW_TASK_AT, start_ns, on_due, task,
 				     &task->timer);
@@ -270,8 +270,8 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 
 /*
  * The lock is held; it is released while done functions are called. Work that is out runs nothing
- * from now on. The loop of a manual host need not come for it, nor the driver, which may be this
- * thread. Another executor's work is waited for. If the executor refuses it, the driver runs it.
+ * from now on. It is waited for, except that of a manual host and of the driver, which may be this
+ * thread.
  */
 static void shut(tw_scheduler *scheduler)
 {

@@ -3,10 +3,8 @@
  *
  * acquire and release while nobody waits: lock-free, one compare-and-swap. All else takes the lock.
  *
- * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31
- * bits), and whether anybody waits. All else follows: available = capacity - held, debt = held -
- * capacity, whichever is not negative. While WAITERS is set only the owner of the lock changes the
- * word, and somebody is in line. n: the permits that a caller takes, gives back or waits for.
+ * The word: permits that are out (held, 31 bits), the capacity (31 bits), WAITERS. While WAITERS is
+ * set only the owner of the lock changes the word. n: the permits of a caller.
  *
  *   transition    from                         to         by whom
  *   take          no WAITERS, held + n <= cap  held + n   any thread
@@ -14,34 +12,30 @@
  *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
  *   give to line  WAITERS, held >= n           held - n   a releaser, locked; then start
  *   start         WAITERS, held + n <= cap     held + n   locked; n of the first, while it fits
- *   take back     any                          held - n,  locked; a function that the executor has
- *                                              WAITERS    refused is in line again
+ *   take back     any                          held - n,  locked; a refused function is in line
+ *                                              WAITERS    again
  *   last leaves   WAITERS                      none       who empties the line, locked
  *   resize        any                          cap        set_capacity, locked; then start
  *
- * Whatever may let the first waiter fit is followed by start: permits that return, a capacity that
- * grows, a waiter that leaves.
+ * Start follows whatever may let the first waiter fit: permits that return, a capacity that grows,
+ * a waiter that leaves.
  *
- * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held + n > cap for the n of
- * the first, or it was refused; both whenever the lock is free. 3. Permits that come back make held
- * smaller, and start counts those that it hands out: no permit is lost or doubled. 4. Nobody is
- * started before one who came earlier, except threads before a function that the executor refuses.
+ * Invariants, whenever the lock is free: 1. WAITERS if and only if the line is not empty, 2. then
+ * held + n > cap for the n of the first, or it was refused. 3. No permit is lost or doubled.
+ * 4. Nobody is started before one who came earlier, except threads before a refused function.
  *
  * A function, under the lock: QUEUED (in line) -> COMING (it has permits; its work is with the
  * executor) -> RUNNING -> its node is put. A cancel of one that is COMING makes it ENDED, and its
  * permits go on; who gets its work next puts it.
  *
- * Refused. A function that the executor refuses gives its permits back, and is in line again, in
- * its old place. Threads that wait get the permits. Functions are started again at the next tick,
- * and by whatever else is followed by start.
+ * A function that the executor refuses gives its permits back, and is in line again, in its old
+ * place. Threads get the permits. Functions are started again at the next tick.
  *
  * Pairing table
  *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
  *       start goes by the lock, then SEM2 or the executor.
- *   SEM2  granted: store-release (grant) -> load-acquire (the thread that sleeps): what came before
- *       the grant. Nothing of the waiter is touched after the store, since it is on the thread's
- *       stack. The wake-up goes to its address alone, which may be another's by then: a wake-up
- *       too many.
+ *   SEM2  granted: store-release (grant) -> load-acquire (the thread that sleeps). Then nothing of
+ *       the waiter, on the thread's stack, is touched: the wake-up goes to its address alone.
  *
  * Model: test/model/sem.pml.
  */
@@ -55,7 +49,7 @@
 #define CAPACITY_SHIFT 31
 #define WAITERS (UINT64_C(1) << 63)
 
-/* In the line, or in a list of those chosen, which have their permits. */
+/* In the line, or chosen: it has its permits. */
 struct waiter {
 	struct tw__in_line place;
 	uint64_t number; /* in the order in which they came */
@@ -74,7 +68,6 @@ struct function {
 	struct tw__work work;
 };
 
-/* The submitter writes all of it, and a worker reads all of it. */
 _Static_assert(sizeof(struct function) <= TW__SMALL_NODE, "two cache lines");
 
 static inline uint64_t held_of(uint64_t word)

@@ -1,7 +1,4 @@
-/*
- * The semaphore's calls; who gets permits, and how they get to know. Calls the base. See
- * internal.h.
- */
+/* The semaphore's calls, and who gets permits. Calls the base. See internal.h. */
 #include "executor/semaphore/internal.h"
 
 #include <string.h>
@@ -44,10 +41,7 @@ static void semaphore_leave(tw_semaphore *s, struct waiter *waiter)
 		permits_set(s, tw_load_relaxed(&s->word) & ~WAITERS);
 }
 
-/*
- * Chooses those that fit, in the order of the line. The first that does not fit ends this, so that
- * one that waits for many permits gets its turn.
- */
+/* Chooses those that fit, in order. The first that does not fit ends this, and so gets its turn. */
 static void semaphore_start(tw_semaphore *s, bool threads_alone, struct tw__line *chosen)
 {
 	for (tw__link link = s->line.first, next; link; link = next) {
@@ -133,7 +127,7 @@ static void take_back(tw_semaphore *s, struct tw__line *refused)
 		tw__work_submit_later(&s->object.work);
 }
 
-/* Those chosen have their permits. Nothing of a function runs in here, whatever the executor is. */
+/* No function runs in here, whatever the executor is. */
 static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
 {
 	struct tw__line refused;
@@ -153,7 +147,7 @@ static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
 		take_back(s, &refused);
 }
 
-/* Locks. Waiters that are chosen under the lock get their permits after the unlock. */
+/* Waiters that are chosen under the lock are granted after the unlock. */
 static void semaphore_lock(tw_semaphore *s, struct tw__line *chosen)
 {
 	tw__line_init(chosen);

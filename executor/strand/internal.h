@@ -1,47 +1,39 @@
 /*
  * A strand: an object (base/object.h) whose runner runs one thing at a time, in order.
  *
- *     strand.c   creation, submit, cancel, close, looks
- *     run.c      the runner: takes from the inbox, runs, re-arms series, ends tasks
- *
  * All that comes goes into the inbox, without the lock: tasks, delayed ones when they are due,
- * batches of timers, and work of objects that have the strand as their executor. From there it
- * moves to the line, under the lock: by the runner, when the line is empty, and by calls that need
- * to see what is there. The runner takes one thing out of the line, and runs it without the lock.
- * A batch stays first in line until its last run has begun.
- *
- * The order is that of the pushes. Delayed tasks come tick by tick, within a tick as they were
- * scheduled.
+ * batches of timers, and work of objects above. It moves to the line under the lock: by the runner,
+ * when the line is empty, and by calls that need to see what is there. The order is that of the
+ * pushes. A batch stays first in line until its last run has begun.
  *
  * Once the strand is closed, tasks and timers in the line end as cancelled, by the thread that
- * closes or by the runner, whichever takes them out. Work of others is left to the runner.
+ * takes them out: the closer or the runner. Work of others is left to the runner.
  *
- * A series whose next timer is refused stays in the line (UNTIMED). The runner then comes again in
- * the next tick, and tries again, or runs the series if it is due. What is submitted meanwhile
- * waits for that tick, too: until then the strand is ACTIVE, and its only work is the driver's.
+ * A series whose next timer is refused stays in the line (UNTIMED). The runner comes again in the
+ * next tick, and tries again, or runs it if it is due. Until then the strand is ACTIVE, and what is
+ * submitted waits for that tick, too.
  *
- * A delay of a task is a timer that the driver runs. Its callback pushes the task into the inbox. A
- * task in the inbox, or whose timer is set, is **away**: its node cannot be put. If it ends while
- * it is away, its node waits for the thread that takes it out of the inbox.
+ * A task in the inbox, or whose timer is set, is **away**: if it ends, its node waits for the
+ * thread that takes it out of the inbox.
  *
  *   state      where it is                      who may change the state, the lock held
  *   COMING     in the inbox                     who takes it, a cancel
  *   QUEUED     in the line                      the runner, a cancel, close
- *   DELAYED    its timer is set; or in the      who takes it, a cancel, close
- *              inbox, due
+ *   DELAYED    with its timer, or due and in    who takes it, a cancel, close
+ *              the inbox
  *   RUNNING    with the runner                  the runner, a cancel
  *   STOPPED    the same, and cancelled          the runner: a series ends
  *   RELEASING  with who calls its release       that thread
  *   ENDED      away, and over                   who takes it puts it
  *
  *   flag       meaning
- *   OPTIONS    context, release, name and period are set; else it has none of them
+ *   OPTIONS    context, release, name and period are set
  *   AWAY       in the inbox, or on its way there
  *   TIMED      its delay is a user of the strand, until it is taken
  *   UNTIMED    a series in the line whose next run is not due: its timer was refused
  *
- * All under the lock, except that a new task belongs to its submitter, and that the runner reads
- * the flags of the task that it runs, which nobody changes meanwhile.
+ * All under the lock, except that a new task belongs to its submitter, and that nobody changes the
+ * flags of the task that runs.
  */
 #ifndef TW_EXECUTOR_STRAND_H
 #define TW_EXECUTOR_STRAND_H
@@ -87,7 +79,7 @@ struct tw__item {
 
 _Static_assert(sizeof(struct tw__item) == TW__SMALL_NODE, "two cache lines");
 
-/* Steps of a long call between which others get the lock. */
+/* Steps between which others get the lock. */
 enum { TW__STRAND_PIECE = 64 };
 
 /* All under the object's lock, if not said otherwise. */
@@ -143,10 +135,7 @@ static inline bool tw__item_push(tw_strand *strand, struct tw__item *task)
 
 /* ------------------------------------------------- run.c; the lock is held */
 
-/*
- * Brings the task into the inbox when it is due. flags: TW_TASK_AT: when_ns is an instant, else a
- * delay. Returns as tw__object_delay.
- */
+/* Brings the task into the inbox when it is due. As tw__object_delay. */
 int tw__item_delay(struct tw__item *task, uint32_t flags, uint64_t when_ns);
 
 /* Moves a piece of the inbox to the line. True: there is more. */
@@ -154,13 +143,13 @@ bool tw__strand_gather(tw_strand *strand);
 
 /*
  * The task has left the line, or is delayed or coming, and no other thread ends it. Calls its
- * release, with the lock released meanwhile, and puts its node (with the batch, unless NULL) when
- * the task is not away. The caller is a user, or the runner.
+ * release, with the lock released meanwhile, and puts its node (with the batch, unless NULL). The
+ * caller is a user, or the runner.
  */
 void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
 		    struct tw__node_batch *batch);
 
-/* Uses up all that is left of the batch that was first in line, and ends its timers. */
+/* Ends what is left of the batch that was first in line. */
 void tw__strand_end_batch(tw_strand *strand, tw_batch *batch);
 
 void tw__strand_run_work(struct tw__work *work);

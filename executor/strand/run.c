@@ -47,7 +47,7 @@ static __attribute__((noinline)) bool arrives_slowly(tw_strand *strand, struct t
 	return false; /* or its release is being called: that thread puts it */
 }
 
-/* The task was taken from the inbox. True: it is QUEUED now. False: it has ended meanwhile. */
+/* The task was taken from the inbox. True: it is QUEUED. False: it has ended meanwhile. */
 static inline bool arrives(tw_strand *strand, struct tw__item *task)
 {
 	if (tw_unlikely(task->node.state != TW__ITEM_COMING))
@@ -57,7 +57,7 @@ static inline bool arrives(tw_strand *strand, struct tw__item *task)
 	return true;
 }
 
-/* Takes the next link from the inbox, for the line. Returns 0 as tw__object_take does. */
+/* As tw__object_take, for the line. */
 static inline tw__link take(tw_strand *strand, unsigned *steps)
 {
 	for (tw__link link; (link = tw__object_take(&strand->object, steps));) {
@@ -87,7 +87,7 @@ static bool is_series(const struct tw__item *task)
 	return task->node.flags & TW__ITEM_OPTIONS && task->period_ns;
 }
 
-/* Begins a run of a series: counts passed instants as missed, unless they are made up for. */
+/* Counts passed instants as missed, unless they are made up for. */
 static void series_begins(tw_service *service, struct tw__item *task)
 {
 	if (task->node.mode == TW_FIXED_DELAY || task->node.missed == TW_MISSED_BURST)
@@ -98,10 +98,7 @@ static void series_begins(tw_service *service, struct tw__item *task)
 	task->overruns += missed;
 }
 
-/*
- * The run of a series is over: chooses its next instant, due_ns. *now: it is due already. False:
- * there is none.
- */
+/* Chooses the next instant, due_ns. *now: it is due already. False: there is none. */
 static bool series_next(tw_service *service, struct tw__item *task, bool *now)
 {
 	uint64_t now_ns = tw_service_now(service);
@@ -120,8 +117,7 @@ static bool series_next(tw_service *service, struct tw__item *task, bool *now)
 }
 
 /*
- * The run of a series is over, or it is early: the series waits for its next run. False: it ends.
- * *refused: its timer was refused.
+ * The run of a series is over, or it is early. False: it ends. *refused: its timer was refused.
  */
 static bool goes_on(tw_strand *strand, struct tw__item *task, bool *refused)
 {
@@ -138,7 +134,6 @@ static bool goes_on(tw_strand *strand, struct tw__item *task, bool *refused)
 	return tw__item_push(strand, task);
 }
 
-/* A series that waits in the line for a timer, and is not due. */
 static bool is_early(tw_strand *strand, const struct tw__item *task)
 {
 	return tw_unlikely(task->node.flags & TW__ITEM_UNTIMED) &&
@@ -175,7 +170,6 @@ void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
 	tw__object_ring(object);
 }
 
-/* Of the batch, or work, that is first in line. */
 static uint32_t tickets_left(const tw_strand *strand, tw_batch *batch)
 {
 	return strand->head_left ? strand->head_left : ((struct tw__work *)(void *)batch)->tickets;
