@@ -3,9 +3,9 @@
 #include "mpsc/base/assert.h"
 
 /*
- * What one call moves on each level, at least and at most. A driver that sleeps wakes with a tick
- * left for each WAKE_STEP entries: it moves three quarters of them, and sleeps for three quarters
- * of the time that is left, and so on. So wake-ups are few, however many entries (G9).
+ * What one call moves on each level. A driver that sleeps wakes with a tick left for each WAKE_STEP
+ * entries: it moves three quarters of them, sleeps for three quarters of the time left, and so on.
+ * So wake-ups are few (G9).
  */
 enum { LEAST_STEP = 64, MOST_STEP = 4096, WAKE_STEP = 4 * MOST_STEP };
 
@@ -15,8 +15,8 @@ static uint64_t window_width(const struct tw__level *level)
 }
 
 /*
- * The tick before which `window` of level i must have been moved down: two ticks ahead of it at
- * level 0; on higher levels before the last bucket in front of it starts to be moved down.
+ * `window` of level i must have been moved down before: two ticks ahead of it at level 0; on higher
+ * levels before the last bucket in front of it is begun.
  */
 static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_t window)
 {
@@ -46,8 +46,7 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel)
 }
 
 /*
- * Removes what is dead, or due elsewhere, from a bucket's front. False: the bucket is empty now, or
- * *budget is 0.
+ * Removes what is dead or due elsewhere from a bucket's front. False: it is empty, or *budget is 0.
  */
 static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number,
 			unsigned *budget)
@@ -74,7 +73,7 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 	return false;
 }
 
-/* When to begin to move bucket `number` of level i (>= 1) down, at the latest. */
+/* The latest tick in which bucket `number` of level i (>= 1) is begun. */
 static uint64_t move_tick(const struct tw__wheel *wheel, unsigned i, uint64_t number)
 {
 	TW_ASSERT(number > 0);
@@ -100,7 +99,7 @@ uint64_t tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 		uint64_t from = wheel->next >> level->shift, number = from;
 		while (level->entries > 0 &&
 		       tw__level_next(level, number, from + level->mask + 1, &number)) {
-			/* nothing there, or beyond, is wanted earlier than what is known */
+			/* nothing from there on is earlier */
 			if (plan_tick(wheel, i, number) >= plan)
 				break;
 			if (prune_front(wheel, level, number, &budget)) {
@@ -127,10 +126,7 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 	wheel->sweep_at = NULL;
 }
 
-/*
- * Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many
- * live.
- */
+/* In order, without a branch that nobody could predict. */
 static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *due_ticks)
 {
 	unsigned live = 0;
@@ -174,7 +170,7 @@ bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct
 	return chunk != NULL;
 }
 
-/* A part of the bucket at which the sweep stands. False: it has reached the bucket's end. */
+/* False: it has reached the bucket's end. */
 static bool sweep_bucket(struct tw__wheel *wheel, uint64_t *budget)
 {
 	struct tw__level *level = &wheel->levels[wheel->sweep_level];

@@ -14,7 +14,7 @@ enum {
 struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 {
 	uint32_t index;
-	/* the owner keeps tw__wheel_chunks_left above what it adds */
+	/* the owner keeps chunks left (tw__wheel_chunks_left) */
 	if (!tw__depot_take(&wheel->chunks, 1, wheel->arena_chunks, &index))
 		__builtin_trap();
 	struct tw__chunk *chunk = &wheel->arena[index];
@@ -59,7 +59,7 @@ static unsigned log2_of(uint64_t power_of_two)
 	return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-/* Buckets of each level above the first, and of one of its windows. */
+/* Of each level above the first. */
 enum { UPPER_BUCKETS = 64, WINDOW_LOG2 = 5 };
 
 static unsigned level_count(struct tw__wheel_size size)
@@ -83,8 +83,8 @@ size_t tw__wheel_table_bytes(struct tw__wheel_size size)
 size_t tw__wheel_slack(struct tw__wheel_size size)
 {
 	/*
-	 * In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may
-	 * be in part empty.
+	 * Of a bucket, the first chunk (pruned), one within (swept) and the last may be partly
+	 * empty.
 	 */
 	return 3 * (all_buckets(size) + 1);
 }
@@ -257,7 +257,7 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 		unsigned n = chunk->count;
 		tw__level_remove(wheel, upper, bucket, n);
 		quota -= quota < n ? quota : n;
-		/* what is kept stays within the window, which is not open to others yet */
+		/* the window is not open to others yet */
 		unsigned kept = tw__wheel_split(wheel, chunk, TW__RESOLVE_MOVE, &place, due_ticks);
 		for (unsigned i = 0; i < kept; i++) /* planted: last_tick_lost */
 			level_add(wheel, lower, due_ticks[i] < place.low ? place.low : due_ticks[i],
@@ -266,9 +266,7 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 	}
 }
 
-/*
- * The bucket above `window` of the level has got all it can get from still higher ones.
- */
+/* The bucket above `window` gets nothing more from higher ones. */
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window)
 {
 	const struct tw__level *upper = level + 1;
@@ -290,8 +288,8 @@ void tw__wheel_open_windows(struct tw__wheel *wheel)
 }
 
 /*
- * Enters the window of level 0 that begins at `tick`: what has not been moved down by then is moved
- * now, from the top. Between `next` and `tick` there must be nothing.
+ * Enters the window of level 0 that begins at `tick`; what was not moved down yet is moved now,
+ * from the top. Between `next` and `tick` there is nothing.
  */
 static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 {
@@ -309,7 +307,7 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 	tw__wheel_open_windows(wheel);
 }
 
-/* Appends what is due of a bucket, packed; what is not is filed again. */
+/* Appends what is due, packed; the rest is filed again. */
 static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket,
 			    const struct tw__place *place, struct tw__chunk_list *due)
 {
@@ -354,7 +352,7 @@ static void wheel_expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chun
 	wheel_hand_over(wheel, &bucket, &(struct tw__place){.low = tick, .high = tick + 1}, due);
 }
 
-/* The start of the first occupied bucket above level 0, or `limit` if that comes first. */
+/* The start of the first occupied bucket above level 0, at most `limit`. */
 static uint64_t first_above(const struct tw__wheel *wheel, uint64_t limit)
 {
 	for (unsigned i = 1; i < wheel->level_count; i++) {

@@ -1,7 +1,6 @@
 /*
- * Assertions: on in debug, asan, tsan, fuzz and coverage builds (TW_DEBUG), absent in release
- * builds. They state invariants of the library. They never check what a user passes: bad input gets
- * an error.
+ * Assertions, on in builds with TW_DEBUG. They state invariants of the library, and check nothing
+ * that a user passes.
  */
 #ifndef TW_MPSC_BASE_ASSERT_H
 #define TW_MPSC_BASE_ASSERT_H
@@ -13,14 +12,11 @@
 #ifdef TW_DEBUG
 #define TW_ASSERT(condition) assert(condition)
 #else
-/* The condition is not evaluated, but counts as a use of its variables. */
+/* The condition is not evaluated, but uses its variables. */
 #define TW_ASSERT(condition) ((void)sizeof(!!(condition)))
 #endif
 
-/*
- * The mutex is locked, by whichever thread: a missing lock shows as soon as the mutex happens to be
- * free.
- */
+/* Some thread holds the mutex. */
 #define TW_ASSERT_LOCKED(mutex) TW_ASSERT(tw__mutex_is_locked(mutex))
 
 static inline bool tw__mutex_is_locked(pthread_mutex_t *mutex)

@@ -1,8 +1,7 @@
 /*
- * C11 atomics with the memory order in the name (the idea is mimalloc's), and other words for
- * compilers. Every access that two threads may make at the same time goes through one of these.
- * There are no standalone fences: each ordering belongs to an access, as ThreadSanitizer and the
- * pairing tables need it.
+ * C11 atomics with the memory order in the name, and other words for compilers. Every access that
+ * two threads may make at the same time goes through one of these. There are no standalone fences:
+ * ThreadSanitizer and the pairing tables need each ordering at an access.
  */
 #ifndef TW_MPSC_ATOMICS_H
 #define TW_MPSC_ATOMICS_H
@@ -34,7 +33,7 @@
 #define tw_or_seq_cst(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
 #define tw_and_seq_cst(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
 
-/* A failure stores the value in *expected: an acquire load, unless the name says relaxed. */
+/* A failure stores the value in *expected: an acquire load, unless relaxed. */
 #define tw_cas_acq_rel(p, expected, v)                                                      \
 	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, \
 						memory_order_acquire)
@@ -48,7 +47,7 @@
 	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, \
 					      memory_order_relaxed)
 
-/* The light half of an asymmetric barrier (gate.h): it binds the compiler alone. */
+/* The light half of an asymmetric barrier (gate.h). */
 #define tw_compiler_barrier() atomic_signal_fence(memory_order_seq_cst)
 
 /* Adds to a counter that one thread writes and others read. */
@@ -66,13 +65,13 @@ static inline void tw_cpu_relax(void)
 #endif
 }
 
-/* Fetches the line at p to be written. A hint: p may point anywhere. */
+/* Fetches the line at p to be written; p may point anywhere. */
 static inline void tw_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("prefetchw %0"
 			 :
-			 /* the builtin asks for a line to be read, without -mprfchw */
+			 /* the builtin asks to read */
 			 : "m"(*(const char *)p));
 #else
 	__builtin_prefetch(p, 1);
@@ -82,16 +81,15 @@ static inline void tw_prefetch_write(const void *p)
 #define tw_likely(x) __builtin_expect(!!(x), 1)
 #define tw_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Of a function that runs seldom: it is made small, not fast. */
 #define tw_cold __attribute__((cold))
 
-/* The struct of this type that has `member` at this address. */
+/* The struct that has `member` at this address. */
 #define TW__OWNER(type, member, address) \
 	((type *)(void *)((char *)(address)-offsetof(type, member)))
 
 /*
- * Marks what libtickwheel-layers uses of the core beside the public functions; all else is hidden
- * (packaging/tickwheel.map). TW_LAYER: a layer is compiled, or a part that both libraries have.
+ * What libtickwheel-layers uses of the core beside the public functions; all else is hidden
+ * (packaging/tickwheel.map). TW_LAYER: a layer is compiled.
  */
 #ifdef TW_LAYER
 #define TW_PRIVATE
@@ -100,9 +98,8 @@ static inline void tw_prefetch_write(const void *p)
 #endif
 
 /*
- * Tells ThreadSanitizer of an order that it cannot see in a library that was built without it. Only
- * where two threads of the user meet with nothing of the library on their stacks: otherwise
- * packaging/tsan.supp applies.
+ * Tells ThreadSanitizer of an order between two threads of the user with nothing of the library on
+ * their stacks, in a library built without it. Otherwise packaging/tsan.supp applies.
  */
 void __tsan_acquire(void *object) __attribute__((weak));
 void __tsan_release(void *object) __attribute__((weak));

@@ -55,7 +55,7 @@ int tw__clock_check(const tw_clock *clock)
 /* ------------------------------------------------------------------ default */
 
 static _Atomic(tw_clock *) default_clock; /* NULL: the monotonic one */
-/* Generations of a process (process.h) and 1; 0: none. */
+/* Generations of a process, and 1; 0: none. */
 static _Atomic uint32_t moved_in; /* that moves it; 0: it runs */
 static _Atomic uint32_t fixed_in; /* that has made a service */
 
@@ -94,8 +94,8 @@ void tw__clock_default_fix(void)
 /* ------------------------------------------------- the counter register */
 
 #define MAX_AGE_NS UINT64_C(250000)
-#define RATE_SPAN_NS UINT64_C(10000000) /* a rate is measured over no less */
-#define READ_GAP_COUNTS UINT64_C(3000)  /* a longer reading of the clock was interrupted */
+#define RATE_SPAN_NS UINT64_C(10000000) /* a rate's least span */
+#define READ_GAP_COUNTS UINT64_C(3000)  /* a longer reading was interrupted */
 
 bool tw__counter_is_the_clock(void)
 {
@@ -116,7 +116,7 @@ bool tw__counter_is_the_clock(void)
 #endif
 }
 
-/* The first rate is since the system's start, and no more than a guess. */
+/* The first rate is since the system's start: a guess. */
 static void measure_rate(struct tw__counter *counter, uint64_t count, uint64_t ns)
 {
 	uint64_t span_ns = ns - counter->from_ns, counts = count - counter->from_count;

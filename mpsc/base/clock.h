@@ -1,6 +1,6 @@
 /*
- * Inside of clocks: a const table of operations behind each clock, so that tests own the time; and
- * a cheaper reading of the monotonic clock.
+ * Clocks: a const table of operations each, so that tests own the time; and a cheaper reading of
+ * the monotonic clock.
  */
 #ifndef TW_MPSC_CLOCK_H
 #define TW_MPSC_CLOCK_H
@@ -11,14 +11,14 @@
 struct tw__clock_ops {
 	uint64_t (*now)(const tw_clock *clock);
 	bool runs; /* it moves by itself */
-	/* the kernel's clock of the same scale, for descriptors; negative: there is none */
+	/* the kernel's clock of its scale, for descriptors; negative: none */
 	int id;
-	/* the tick thread sleeps on the alarm, not on the gate's futex, which is monotonic */
+	/* the tick thread sleeps on the alarm: the gate's futex is monotonic */
 	bool by_alarm;
 	/* A clock that calls move drives the services on it. NULL: it runs. */
 	void (*join)(tw_clock *clock, void *service);
 	void (*leave)(tw_clock *clock, void *service);
-	/* a parent of this forked process has made it; NULL: serves children too */
+	/* made by a parent of this forked process; NULL: serves children too */
 	bool (*inherited)(const tw_clock *clock);
 };
 
@@ -26,7 +26,7 @@ struct tw_clock {
 	const struct tw__clock_ops *ops;
 };
 
-/* -EPERM: the parent of this forked process moves it, and its locks may be held forever; or 0. */
+/* 0, or -EPERM: the parent of this forked process moves it. */
 int tw__clock_check(const tw_clock *clock);
 
 static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
@@ -34,21 +34,20 @@ static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* The time from one instant to another; 0 if that is not later. */
+/* 0 if the second is not later. */
 static inline uint64_t tw__span(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* The instant that comes so long after another; UINT64_MAX: never. */
+/* UINT64_MAX: never. */
 static inline uint64_t tw__after(uint64_t instant_ns, uint64_t span_ns)
 {
 	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
 }
 
 /*
- * The instant in timeout_ns on CLOCK_MONOTONIC: a deadline for tw__futex_wait. 0 has passed;
- * TW_FOREVER: none. Reads the clock for neither.
+ * The instant in timeout_ns on CLOCK_MONOTONIC, for tw__futex_wait. 0 has passed; TW_FOREVER: none.
  */
 static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
 {
@@ -57,7 +56,7 @@ static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
 	return tw__after(now_ns, timeout_ns);
 }
 
-/* The clock of services that name none. In a forked child never one that its parent moves. */
+/* The clock of services that name none; in a forked child never one that its parent moves. */
 tw_clock *tw__clock_default(void);
 
 /* A service has been made: the default stays what it is. */
@@ -66,35 +65,33 @@ void tw__clock_default_fix(void);
 /* ------------------------------------------------- the counter register */
 
 /*
- * The monotonic clock from the processor's counter register: for resets and for the figures of
- * runs. Not exact, but never behind the clock.
+ * The monotonic clock from the processor's counter register: a microsecond late, never behind.
  *
- * Each thread has a pair {count, ns}. A rate turns a reading of the register into an instant. If
- * the pair is older than max_age, the clock is read, and the pair is new.
+ * Each thread has a pair {count, ns} and a rate. If the pair is older than max_age, the clock is
+ * read for a new one.
  *
  * Never behind: the pair's count was read before its ns, to which TW__SPECULATION_NS are added. A
- * rate is measured over 10 ms or more, and 1/1024 is added: the kernel steers its clock by at most
- * 500 ppm. A rate counts when it agrees with the one before: while the system was suspended, the
- * register ran without the clock, or began anew. (A privileged program that steers the clock by
- * percents is beyond this.)
+ * rate is measured over 10 ms, and 1/1024 is added: the kernel steers its clock by at most 500 ppm.
+ * A rate counts when it agrees with the one before: while the system was suspended, the register
+ * ran without the clock, or began anew.
  */
 struct tw__counter {
 	uint64_t count, ns;
-	uint64_t rate;    /* ns for each count, times 2^32 */
-	uint64_t max_age; /* counts for which the pair is good; 0: the rate does not count */
-	uint64_t from_count, from_ns; /* the next rate is measured from here */
+	uint64_t rate;                /* ns a count, times 2^32 */
+	uint64_t max_age;             /* counts; 0: the rate does not count */
+	uint64_t from_count, from_ns; /* where the next rate begins */
 };
 
-/* A processor may read the register before it executes the instructions that precede the read. */
+/* A processor may read the register ahead of earlier instructions. */
 enum { TW__SPECULATION_NS = 200 };
 
-/* The register runs at one speed on all processors, and the kernel's clock runs on it. */
+/* The register runs at one speed on all processors, and the kernel's clock on it. */
 bool tw__counter_is_the_clock(void);
 
-/* Reads the clock, and makes a new pair. */
+/* Reads the clock into a new pair. */
 uint64_t tw__counter_read(struct tw__counter *counter);
 
-/* CLOCK_MONOTONIC, or a little later: a microsecond. Only if the register is the clock. */
+/* Only if the register is the clock. */
 static inline uint64_t tw__counter_now(struct tw__counter *counter)
 {
 #if defined(__x86_64__)

@@ -108,7 +108,7 @@ void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n)
 	count_free(depot, n);
 }
 
-/* Looks for an idle block from the last one found down, then from the top. Stops after a while. */
+/* Looks on from the last idle block down, then from the top. */
 static bool next_idle(struct tw__depot *depot, uint32_t *block)
 {
 	uint32_t end = tw_load_relaxed(&depot->fresh) >> depot->block_shift;
@@ -144,7 +144,6 @@ tw_cold bool tw__depot_purge(struct tw__depot *depot)
 		tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) + 1);
 		for (int i = 0; i < TW__DEPOT_ARRAYS && depot->arrays[i].at; i++) {
 			size_t bytes = depot->arrays[i].item_bytes << depot->block_shift;
-			/* advice that fails leaves things as they are */
 			madvise((char *)depot->arrays[i].at + block * bytes, bytes, MADV_DONTNEED);
 		}
 	}

@@ -1,7 +1,6 @@
 /*
- * What a public function begins with: its object is not NULL, and no parent of this forked process
- * has made it (nothing deeper asks: the child of a callback never returns from it); structs of
- * older and newer callers.
+ * What a public function begins with: its object is not NULL, nor made by a parent of this forked
+ * process (nothing deeper asks); structs of older and newer callers.
  */
 #ifndef TW_MPSC_ENTRY_H
 #define TW_MPSC_ENTRY_H
@@ -13,7 +12,7 @@
 #include "tickwheel/executor.h"
 #include "tickwheel/task.h"
 
-/* In an object without a service: the process that made it. */
+/* In an object: the process that made it. */
 struct tw__origin {
 	uint32_t generation;
 };
@@ -30,7 +29,7 @@ static inline bool tw__origin_inherited(const struct tw__origin *origin)
 	return tw_unlikely(origin->generation != tw__fork_generation(false));
 }
 
-/* Of `call`, whose parameter `what` is the object. 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* 0; -EINVAL: the object is NULL; -EPERM: in a forked child. */
 static inline int tw__entry_check(const char *call, const void *object, const char *what,
 				  bool inherited)
 {
@@ -42,7 +41,7 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 #define TW__ORIGIN_CHECK(call, object, what) \
 	tw__entry_check(call, object, what, (object) && tw__origin_inherited(&(object)->origin))
 
-/* Destroys an object: 0 for NULL. In a forked child end_forked frees the memory, and no more. */
+/* 0 for NULL. In a forked child end_forked only frees memory. */
 #define TW__ORIGIN_DESTROY(object, end_forked, end) \
 	(!(object) ? 0 : tw__origin_inherited(&(object)->origin) ? end_forked(object) : end(object))
 
@@ -50,8 +49,8 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 
 /*
  * Copies a struct that begins with its size, from a caller that may be older or newer. `last` is
- * the last member that the oldest caller has not. The misuse hook gets the reason of a refusal.
- * -EINVAL: the struct ends before `last`; -E2BIG: what the library does not know is not zero.
+ * the last member that the oldest caller has not. -EINVAL: the struct ends before `last`; -E2BIG:
+ * members that the library does not know are not zero.
  *
  *     r = TW__STRUCT_READ(tw_limiter_task, &known, done, task);
  */
@@ -59,23 +58,23 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 	tw__struct_read(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__struct_read(const char *type, void *out, size_t known, size_t least, const void *in);
 
-/* The check of a struct to be filled. 0; -EINVAL, with a text: NULL, or `second` does not fit. */
+/* The check of a struct to be filled. -EINVAL: NULL, or `second` does not fit. */
 #define TW__OUT_CHECK(type, out, second) \
 	tw__out_check(__func__, #type, out, offsetof(struct type, second))
 int tw__out_check(const char *call, const char *type, const void *out, size_t least);
 
-/* Fills it: copies what the caller knows, and clears the rest. */
+/* Copies what the caller knows, and clears the rest. */
 void tw__struct_write(void *out, const void *known, size_t known_size);
 
-/* As TW__STRUCT_READ, for a config: NULL is all 0, and its size may be 0 if all else is. */
+/* As TW__STRUCT_READ; NULL is all 0, and the size may be 0 if all else is. */
 #define TW__CONFIG_READ(type, out, last, in) \
 	tw__struct_read_config(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__struct_read_config(const char *type, void *out, size_t known, size_t least, const void *in);
 
-/* Whether a program's executor may be used: it has ops with size and submit, or is NULL. */
+/* NULL, or it has ops with size and submit. */
 bool tw__executor_is_sound(const tw_executor *executor);
 
-/* Copies a period and checks it, for the public function `call`. 0, -EINVAL, -E2BIG, -ERANGE. */
+/* Copies and checks a period for the public function `call`. 0, -EINVAL, -E2BIG, -ERANGE. */
 int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in);
 
 #endif

@@ -12,7 +12,7 @@ bool tw__futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline
 {
 	struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
 				    .tv_nsec = (long)(deadline_ns % 1000000000u)};
-	/* The BITSET form is the one that takes an absolute deadline. */
+	/* only this form takes an absolute deadline */
 	long r =
 	    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
 		    deadline_ns == UINT64_MAX ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -30,7 +30,7 @@ enum { SPINS = 100, NAP_NS = 50000 };
 
 void tw__tiny_lock_slowly(_Atomic uint32_t *lock)
 {
-	/* only looks while it is held: a try would take the line from the holder */
+	/* only looks while it is held: a try takes the line from the holder */
 	for (unsigned spins = 1; tw_load_relaxed(lock) || !tw__tiny_try_lock(lock); spins++) {
 		if (spins % SPINS)
 			tw_cpu_relax();

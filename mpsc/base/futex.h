@@ -1,6 +1,5 @@
 /*
- * Sleeping on a 32-bit word, by Linux's futex, and a small lock on one. Deadlines are
- * CLOCK_MONOTONIC nanoseconds; UINT64_MAX: none.
+ * Sleeping on a 32-bit word, and a small lock on one. Deadlines: CLOCK_MONOTONIC; UINT64_MAX: none.
  */
 #ifndef TW_MPSC_FUTEX_H
 #define TW_MPSC_FUTEX_H
@@ -11,8 +10,8 @@
 #include "mpsc/base/atomics.h"
 
 /*
- * Sleeps while *word == expected, at most until the deadline; may return early for any reason.
- * False: timed out.
+ * Sleeps while *word == expected, until the deadline; may return early for any reason. False: timed
+ * out.
  */
 bool tw__futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
 
@@ -22,8 +21,8 @@ void tw__futex_wake(_Atomic uint32_t *word, int n);
 /* -------------------------------------------------------------- a small lock */
 
 /*
- * A lock of 4 bytes that is held for some stores. A thread that has spun for long sleeps a little:
- * the holder may be waiting for this processor. Not fair. Zero: free.
+ * A lock that is held for some stores. A thread that has spun for long sleeps a little: the holder
+ * may wait for this processor. Not fair. Zero: free.
  *
  * Pairing: exchange acquire (take) reads the store-release (give up).
  */

@@ -1,6 +1,6 @@
 /*
- * Distributions of durations: log-linear counters, eight to each power of two, so that a percentile
- * is at most 1/8 too high. One thread adds, any thread reads.
+ * Distributions of durations: eight counters to each power of two, so that a percentile is at most
+ * 1/8 too high. One thread adds, any thread reads.
  */
 #ifndef TW_MPSC_HISTOGRAM_H
 #define TW_MPSC_HISTOGRAM_H
@@ -13,10 +13,10 @@ struct tw__histogram {
 	_Atomic uint64_t sum_ns, max_ns;
 };
 
-/* The longest duration that a bucket counts; UINT64_MAX for the last one. */
+/* The longest duration of a bucket; UINT64_MAX: the last one. */
 uint64_t tw__histogram_bound(unsigned bucket);
 
-/* The bucket of a duration. A power of two is the upper bound of one, not the begin of the next. */
+/* A power of two is the upper bound of a bucket. */
 static inline unsigned tw__histogram_bucket(uint64_t ns)
 {
 	uint64_t below = ns ? ns - 1 : 0;
@@ -34,15 +34,14 @@ static inline void tw__histogram_add(struct tw__histogram *histogram, uint64_t n
 		tw_store_relaxed(&histogram->max_ns, ns);
 }
 
-/* Adds what a histogram says to *sum. Any thread. */
+/* Adds a histogram to *sum. Any thread. */
 void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram);
 
-/* How many durations were at most ns long. If ns is no bound, those up to the next lower bound. */
+/* How many were at most ns; if that is no bound, up to the next lower one. */
 uint64_t tw__histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns);
 
 struct tw_latency tw__histogram_latency(const struct tw_histogram *histogram);
 
-/* The latency of one histogram alone. */
 struct tw_latency tw__histogram_read(const struct tw__histogram *histogram);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "mpsc/base/atomics.h"
 
-/* Relaxed: a function is constant, so a thread that sees the pointer may call it. */
 static _Atomic(tw_misuse_fn *) misuse_hook;
 
 void tw_set_misuse_hook(tw_misuse_fn *hook)

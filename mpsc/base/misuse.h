@@ -1,8 +1,7 @@
 /*
- * Texts for refused calls; the contract is in tickwheel/misuse.h.
- *
- * Call these without locks held: the hook is user code. test/lint/misuse.sh refuses an -EINVAL,
- * -E2BIG or -ERANGE of bad input that has no text, and a text or a member that no test expects.
+ * Texts for refused calls (tickwheel/misuse.h). Call these without locks: the hook is user code.
+ * test/lint/misuse.sh refuses an error of bad input without a text, and a text that no test
+ * expects.
  */
 #ifndef TW_MPSC_MISUSE_H
 #define TW_MPSC_MISUSE_H
@@ -14,26 +13,23 @@
 #include "mpsc/base/atomics.h"
 #include "tickwheel/misuse.h"
 
-/* Tells the misuse hook why the public function `call` refuses, and returns `error`. */
+/* Tells the misuse hook why `call` refuses, and returns `error`. */
 #define tw__refuse(error, call, ...) (tw__refuse_tell(call, __VA_ARGS__), (error))
 
 /* In a public function. */
 #define tw__invalid(...) tw__refuse(-EINVAL, __func__, __VA_ARGS__)
 
-/* Apart from the macro, so that the analyzers see the value of an answer. */
 TW_PRIVATE __attribute__((format(printf, 2, 3), cold)) void
 tw__refuse_tell(const char *call, const char *format, ...);
 
 #define TW__BAD_VALUE "has a value that the header does not allow"
 
-/* Refuses the value of a parameter. */
 #define tw__bad(error, call, parameter) tw__refuse(error, call, "%s " TW__BAD_VALUE, parameter)
 
 /*
  * The check of a struct from the caller, one rule a line:
  *
  *     const char *bad = NULL;
- *     tw__need(&bad, c->workers <= TW__WORKERS_MAX, "workers");
  *     tw__need(&bad, !c->reserved, "reserved");
  *     return tw__bad_member(-EINVAL, "tw_pool_create", "tw_pool_config", bad);
  */
@@ -43,13 +39,12 @@ static inline void tw__need(const char **bad, bool holds, const char *member)
 		*bad = member;
 }
 
-/* Refuses the struct because of that member; 0 if there is none. */
+/* 0 if there is none. */
 static inline int tw__bad_member(int error, const char *call, const char *type, const char *bad)
 {
 	return bad ? tw__refuse(error, call, "%s.%s " TW__BAD_VALUE, type, bad) : 0;
 }
 
-/* Refuses a wait: the caller is inside the object that it would wait for. */
 static inline int tw__waits_inside(const char *call)
 {
 	return tw__refuse(-EDEADLK, call, "called from inside what it would wait for");

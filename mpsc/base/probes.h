@@ -1,21 +1,16 @@
 /*
- * Static probes for tracers (USDT), which see them as tickwheel:NAME. Each is a nop until a tracer
- * arms it. Built in where the compiler finds sys/sdt.h (Debian: systemtap-sdt-dev) unless PROBES=0
- * is given to make. docs/tracing.md has recipes.
+ * Static probes for tracers (USDT), seen as tickwheel:NAME. Each is a nop until a tracer arms it.
+ * Built in where the compiler finds sys/sdt.h, unless make gets PROBES=0. Recipes: docs/tracing.md.
+ * Slot and generation name a timer, as in tw_service_dump.
  *
- *   probe      arguments                                       on which thread, when
+ *   probe      arguments                                       thread and moment
  *   arm        service, slot, generation, deadline_ns          the scheduling thread: published
- *   cancel     service, slot, generation, enum tw_outcome      the calling thread; tw_cancel_wait:
- *                                                              before it waits
+ *   cancel     service, slot, generation, enum tw_outcome      the calling thread, before it waits
  *   reset      service, slot, generation, deadline_ns, result  the calling thread
  *   file       service, slot, generation, tick                 the driver: from lane to wheel
- *   handover   service, batch, n, tick                         the driver, before it offers
- *                                                              the batch to an executor
- *   run        service, slot, generation, fn, late_ns          a worker, before it calls fn;
- *                                                              late_ns: since its tick was due
- *   done       service, slot, generation, run_ns               likewise: fn has returned
- *
- * Slot and generation together name a timer, as tw_service_dump lists it.
+ *   handover   service, batch, n, tick                         the driver: is offered next
+ *   run        service, slot, generation, fn, late_ns          a worker, before fn; since its tick
+ *   done       service, slot, generation, run_ns               a worker: fn has returned
  */
 #ifndef TW_MPSC_PROBES_H
 #define TW_MPSC_PROBES_H

@@ -35,7 +35,7 @@ uint32_t tw__fork_generation(bool watch)
 		pthread_once(&process_once, process_watch);
 	if (tw_unlikely(watch && !watching))
 		return UINT32_MAX;
-	return tw_load_relaxed(&generation); /* changes only while the process has one thread */
+	return tw_load_relaxed(&generation); /* changes while there is one thread */
 }
 
 /* ---------------------------------------------------------------- allocator */
@@ -43,7 +43,7 @@ uint32_t tw__fork_generation(bool watch)
 static struct tw_allocator allocator; /* all NULL: malloc's */
 static _Atomic bool allocator_used;
 
-/* Its line is read often, and written once. The program sets it before it creates anything. */
+/* Its line is read often, and written once. */
 const struct tw_allocator *tw__allocator(void)
 {
 	if (tw_unlikely(!tw_load_relaxed(&allocator_used)))
@@ -70,7 +70,7 @@ int tw_set_allocator(const struct tw_allocator *own)
 
 /* --------------------------------------------------- threads and processors */
 
-/* A core dump has stacks in full, so the system's 8 MiB would make most of it. */
+/* A core dump has stacks in full. */
 enum { STACK_SIZE_DEFAULT = 1 << 20 };
 
 static void faults_only(sigset_t *mask)
@@ -101,8 +101,8 @@ static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *
 }
 
 /*
- * A C library without that attribute (musl): the new thread inherits the processors of its maker,
- * who takes them on for so long. Positive errno, as the pthread calls.
+ * Without that attribute (musl), the new thread inherits the processors of its maker. Positive
+ * errno.
  */
 static int thread_create(pthread_t *thread, const pthread_attr_t *attr,
 			 const struct tw_service_config *config, void *(*main)(void *), void *arg)
@@ -159,7 +159,7 @@ int tw__system_refused(const char *call, int error)
 	return error;
 }
 
-/* The first line of a file, without its end; "" if there is none, or if it is too long. */
+/* Without its end; "": there is none, or it is too long. */
 static void read_line(const char *root, const char *path, char line[PATH_MAX])
 {
 	char name[PATH_MAX];

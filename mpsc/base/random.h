@@ -1,4 +1,3 @@
-/* Random numbers: those that nobody can guess, and those that a seed repeats. */
 #ifndef TW_MPSC_BASE_RANDOM_H
 #define TW_MPSC_BASE_RANDOM_H
 
@@ -9,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * Nobody can guess it. Of the kernel; early at boot it may have none yet: then of the time and of
- * the stack's place. The C library's getrandom would be a cancellation point (process.h).
+ * Nobody can guess it. Early at boot the kernel may have none. The C library's getrandom would be a
+ * cancellation point.
  */
 static inline uint64_t tw__random_bits(void)
 {
@@ -22,10 +21,7 @@ static inline uint64_t tw__random_bits(void)
 	return ((uint64_t)now.tv_nsec ^ (uintptr_t)&now) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/*
- * splitmix64 (G. Steele, D. Lea, C. Flood: Fast splittable pseudorandom number generators, OOPSLA
- * 2014).
- */
+/* splitmix64. */
 static inline uint64_t tw__random_mix(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -33,16 +29,13 @@ static inline uint64_t tw__random_mix(uint64_t z)
 	return z ^ (z >> 31);
 }
 
-/* The state in which the n-th generator of a seed begins. */
+/* The first state of a seed's n-th generator. */
 static inline uint64_t tw__random_of(uint64_t seed, uint64_t nth)
 {
 	return tw__random_mix(seed ^ tw__random_mix(nth + 1));
 }
 
-/*
- * 0 .. most, each as likely; most < UINT64_MAX (D. Lemire: Fast random integer generation in an
- * interval, 2019).
- */
+/* 0 .. most, each as likely; most < UINT64_MAX (D. Lemire, 2019). */
 static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
 {
 	uint64_t range = most + 1, drawn;

@@ -11,23 +11,20 @@
 #include "mpsc/base/random.h"
 
 /*
- * The area: below where mappings begin on x86-64 and arm64 in any of their layouts, above the heaps
- * of other allocators that choose their addresses.
+ * The area: below where mappings begin on x86-64 and arm64, above the heaps of allocators that
+ * choose their addresses.
  */
 #define AREA_AT (UINT64_C(32) << 40)
 #define PLACE_BYTES (UINT64_C(10) << 30)
-#define REGION_BYTES (UINT64_C(8) << 30) /* at most: it begins at a random address of the place */
+#define REGION_BYTES (UINT64_C(8) << 30) /* at most */
 enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
 
-/*
- * Steps. Those of the first MiB are small, for services with few timers. From there on a step ends
- * at a huge page, which is not to be divided.
- */
+/* Steps of the first MiB are small, for services with few timers; later ones end at huge pages. */
 enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
 
 /* ----------------------------------------------------------------------- blocks */
 
-/* A program's allocator knows no alignment: a block has the address that it gave before it. */
+/* A block has before it the address that the allocator gave: that knows no alignment. */
 static void *own_block(const struct tw_allocator *own, size_t alignment, size_t n, size_t bytes,
 		       bool zeroed)
 {
@@ -86,25 +83,24 @@ static size_t round_up(size_t bytes, size_t step)
 
 /* ----------------------------------------------------------------------- places */
 
-/* Maps addresses that have no access, there or elsewhere. */
 static void *map_nothing(char *at, size_t bytes)
 {
 	return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/* Whether nothing is mapped there, and the kernel gives such addresses. */
+/* Nothing is mapped there, and the kernel gives such addresses. */
 static bool is_vacant(char *at, size_t bytes)
 {
 	void *got = map_nothing(at, bytes);
-	if (got == MAP_FAILED) /* a limit that the ranges may stay below */
+	if (got == MAP_FAILED) /* a limit that the ranges may keep */
 		return true;
 	munmap(got, bytes);
 	return got == at;
 }
 
 /*
- * A random place, and a random address within it, as the kernel's own addresses are. The mark
- * stays mapped while the region is open, so no two regions have one place.
+ * A random place, and a random address within it. The mark stays mapped: no two regions have one
+ * place.
  */
 static bool find_place(struct tw__region *region)
 {
@@ -143,7 +139,6 @@ tw_cold int tw__region_open(struct tw__region *region, struct tw__range *ranges,
 		region->at = tw__map(region->bytes);
 		if (!region->at)
 			return -ENOMEM;
-		/* only a hint, like all advice here */
 		madvise(region->at, region->bytes, MADV_DONTDUMP);
 	}
 	char *at = region->at;
@@ -178,7 +173,6 @@ void tw__region_close(struct tw__region *region)
 
 /* ----------------------------------------------------------------------- ranges */
 
-/* The end of the step that `bytes` are in. */
 static size_t step_end(const struct tw__range *range, size_t bytes)
 {
 	TW_ASSERT(bytes <= range->bytes);

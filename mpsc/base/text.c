@@ -8,8 +8,8 @@
 /* -------------------------------------------------------------------- UTF-8 */
 
 /*
- * The length of the character that begins here, if it is well-formed UTF-8 (RFC 3629) and no
- * control character; else 0. It ends the look at a zero byte.
+ * The length of the well-formed UTF-8 character that begins here (RFC 3629) unless that is a
+ * control character or the end; else 0.
  */
 static unsigned printable_length(const unsigned char *at)
 {
@@ -30,7 +30,6 @@ static unsigned printable_length(const unsigned char *at)
 	return c < least[length] || c > 0x10ffff || surrogate ? 0 : length;
 }
 
-/* Whether the text would be read as the escape of a byte. */
 static bool is_like_escape(const unsigned char *at)
 {
 	return at[0] == '\\' && at[1] == 'x' &&

@@ -22,9 +22,7 @@ bool tw__inside(const tw_service *service)
 	return false;
 }
 
-/*
- * What the thread runs, or NULL; in a forked child NULL. A run of a strand's series has no service.
- */
+/* What the thread runs, or NULL; in a forked child NULL. */
 static const struct tw__run *current(void)
 {
 	const struct tw__run *run = tw__current_run;

@@ -1,7 +1,6 @@
 /*
- * A service, its ticks, and a thread's part of it: what all rooms of wheel/ share. What a room
- * above needs beside it has a struct of that room's, to which this one points. All lie in one block
- * of memory (wheel/service/create.c).
+ * A service, its ticks, and a thread's part of it. Rooms above wheel/core have structs of their
+ * own, to which this one points; all lie in one block (wheel/service/create.c).
  */
 #ifndef TW_WHEEL_SERVICE_H
 #define TW_WHEEL_SERVICE_H
@@ -29,60 +28,55 @@ struct tw__works;
 struct tw__time {
 	uint64_t start_ns;                 /* tick 0 */
 	uint64_t tick_ns, tick_multiplier; /* see tw__ticks_down */
-	/* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
+	/* added to an instant: a span of tw__tick_of ticks */
 	uint64_t round_up_ns;
 	uint32_t tick_shift;
-	bool steps;      /* the clock may step back: readings are clamped */
-	bool by_counter; /* the clock may be read by the register (mpsc/base/clock.h) */
-	bool published;  /* may tell its time to producers: a tick thread on a clock that runs */
-	bool has_young;  /* the same: new timers have two lanes */
-	uint64_t short_most_ns; /* delays up to it may go the short way (timer/schedule.c) */
+	bool steps;             /* the clock may step back */
+	bool by_counter;        /* the register may be read for it */
+	bool published;         /* tells producers the time: a tick thread on a clock that runs */
+	bool has_young;         /* new timers have two lanes */
+	uint64_t short_most_ns; /* longest delay of the short way (timer/schedule.c) */
 };
 
 typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
 
-/*
- * For tw_service_liveness (service/inspect.c). The composition root sets the pool's members for a
- * service on a pool.
- */
+/* For tw_service_liveness. The composition root sets the pool's members. */
 struct tw__watch {
-	_Atomic(void *) pool;        /* its own tasks are seen, too; NULL: none */
-	tw__pool_look_fn *pool_look; /* sets out's members of the pool; NULL: none */
-	_Atomic uint64_t turned_ns;  /* when the driver's last poll was */
+	_Atomic(void *) pool;        /* or NULL */
+	tw__pool_look_fn *pool_look; /* sets the pool's members of out */
+	_Atomic uint64_t turned_ns;  /* of the last poll */
 };
 
 /* How far a close has come. */
 struct tw__phase {
-	/* 0, or TW__CLOSING_*: the mode of all calls of close; only falls, once set */
+	/* 0, or the mode of all calls of close; only falls */
 	_Atomic uint32_t closing;
-	_Atomic bool closed;      /* the driver has published that the gate accepts nothing more */
+	_Atomic bool closed;      /* published: the gate accepts nothing more */
 	_Atomic uint32_t stopped; /* the tick thread has ended */
-	_Atomic uint32_t end;     /* what the end waits for; or BEGUN, DONE: the threads end */
+	_Atomic uint32_t end;     /* what the end waits for; or TW__END_* */
 };
 
 enum { TW__END_BEGUN = 1 << 29, TW__END_DONE };
 
-/* The modes of a close, the lowest first. */
 enum {
 	TW__CLOSING_DROP = 1 + TW_CLOSE_DROP,
 	TW__CLOSING_RUN = 1 + TW_CLOSE_RUN,
 	TW__CLOSING_DRAIN = 1 + TW_CLOSE_DRAIN
 };
 
-/* Timers that ended on threads that could not be attached. */
+/* Timers that ended on threads without a lane. */
 struct tw__without_lane {
 	_Atomic uint64_t cancelled, dropped;
 };
 
-/* What a library above keeps with the service. */
 struct tw__kept {
 	void (*free)(struct tw__kept *kept); /* when the service has been freed */
-	/* for tw_service_dump; now_ns: of the service's clock */
+	/* now_ns: of the service's clock */
 	void (*dump)(tw_service *service, FILE *out, uint64_t now_ns);
 };
 
 struct tw_service {
-	struct tw__gate gate; /* the line that every push reads */
+	struct tw__gate gate; /* every push reads it */
 
 	/* Constant after creation, except for atomic members. */
 	alignas(TW__CACHE_LINE) struct tw__queue queue;
@@ -91,10 +85,10 @@ struct tw_service {
 	struct tw__origin origin;
 	tw_clock *clock;
 	tw_executor *executor;
-	tw_executor *inline_executor; /* tw_executor_inline, of a room above */
+	tw_executor *inline_executor; /* of a room above */
 	struct tw__time time;
 	bool threaded;              /* has a tick thread */
-	_Atomic bool named_another; /* a timer has named another executor; never cleared */
+	_Atomic bool named_another; /* by a timer; never cleared */
 	struct tw_service_config config;
 	struct tw__driver *driver;       /* driver/driver.h */
 	struct tw__submitted *submitted; /* run/run.h */
@@ -103,30 +97,29 @@ struct tw_service {
 
 	/* The thread that holds it is the driver. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
-	_Atomic(tw_service *) next_on_clock; /* of those on one manual clock */
+	_Atomic(tw_service *) next_on_clock; /* on one manual clock */
 
 	/* Any thread's. */
-	/* moves on when a run finishes that someone waits for */
+	/* moves when a run finishes that someone waits for */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t finish_bell;
-	/* by the thread that runs: a series has armed itself for an instant that is past */
+	/* a series has armed itself for a past instant */
 	_Atomic uint32_t catching_up;
-	_Atomic uint64_t entries; /* in the wheel, when it was polled last */
+	_Atomic uint64_t entries; /* in the wheel, at the last poll */
 	struct tw__without_lane without_lane;
 	struct tw__phase phase;
-	_Atomic(struct tw__kept *) kept; /* NULL: nothing yet; set once, by compare-and-swap */
+	_Atomic(struct tw__kept *) kept; /* set once, by compare-and-swap */
 };
 
 /*
- * In a forked child only the service's constants may be read, and none of its locks taken. Public
- * functions ask first (mpsc/base/entry.h), or when their thread has not used the service last: in a
- * child it never has.
+ * In a forked child only constants may be read, and no lock taken. Public functions ask, or do when
+ * their thread has not used the service last: in a child it never has.
  */
 static inline bool tw__forked(const tw_service *service)
 {
 	return tw__origin_inherited(&service->origin);
 }
 
-/* The entry check of an object of the layers above, which lives on a service. */
+/* Of an object that lives on a service. */
 static inline int tw__layer_check(const char *call, const void *object, const char *what,
 				  const tw_service *service)
 {
@@ -139,16 +132,15 @@ static inline int tw__service_check_in(const char *call, const tw_service *servi
 }
 #define tw__service_check(service) tw__service_check_in(__func__, service)
 
-/* A drain is under way: it refuses what is new; what is pending may be moved and armed again. */
+/* What is new is refused; what is pending may be moved and armed again. */
 static inline bool tw__draining(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN;
 }
 
 /*
- * Puts off the end of the service until tw__end_may_come: while timers are dropped, a group
- * completes, a destroyed layer's work is out, work is pushed. False: the end has begun. A caller
- * that is waited for already, or holds the service (run/work.h), just adds 1.
+ * Puts off the end of the service until tw__end_may_come. False: the end has begun. A caller that
+ * is waited for already, or holds the service (run/work.h), just adds 1.
  */
 static inline bool tw__end_put_off(tw_service *service)
 {
@@ -166,7 +158,7 @@ static inline void tw__end_may_come(tw_service *service)
 	tw_add_release(&service->phase.end, (uint32_t)-1); /* CLOSE1 */
 }
 
-/* The calling thread is the driver, or at least there is one. */
+/* There is a driver. */
 #define TW_ASSERT_DRIVER(service) \
 	TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)
 
@@ -176,7 +168,7 @@ static inline void tw__end_may_come(tw_service *service)
  * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is
  * shifted. With 2^s < d <= 2^(s+1) and m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d
  * + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund, P.
- * Montgomery: Division by invariant integers using multiplication, 1994). Each push waits for it.
+ * Montgomery, 1994).
  */
 static inline uint64_t tw__ticks_in_range(const tw_service *service, uint64_t span_ns)
 {
@@ -196,7 +188,7 @@ static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_n
 						   : span_ns / service->time.tick_ns;
 }
 
-/* The first tick that is not before an instant; instants before the service's start are tick 0. */
+/* The first tick not before an instant; 0 before the service's start. */
 static inline uint64_t tw__tick_of(const tw_service *service, uint64_t instant_ns)
 {
 	if (instant_ns <= service->time.start_ns)
@@ -209,7 +201,7 @@ static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
 	return service->time.start_ns + tick * service->time.tick_ns;
 }
 
-/* The service's clock, no earlier than what the driver has turned through. */
+/* No earlier than what the driver has turned through. */
 static inline uint64_t tw__clock_read(const tw_service *service)
 {
 	uint64_t now_ns = service->clock->ops->now(service->clock);
@@ -220,7 +212,7 @@ static inline uint64_t tw__clock_read(const tw_service *service)
 	return now_ns;
 }
 
-/* The same or a little later, and cheaper: for resets, which nothing corrects afterwards. */
+/* The same or a little later, and cheaper: for resets. */
 static inline uint64_t tw__clock_read_fast(const tw_service *service)
 {
 	if (tw_likely(service->time.by_counter))
@@ -230,72 +222,69 @@ static inline uint64_t tw__clock_read_fast(const tw_service *service)
 
 /* ------------------------------------------------------------- threads' parts */
 
-/* Where the young lane begins. Timeouts are seldom round numbers of ticks just below it. */
+/* Where the young lane begins. */
 enum { TW__YOUNG_TICKS = 24, TW__YOUNG_LIVING = 8192 };
 
-/*
- * Pushes in a tick for which the tick thread stays open: for fewer, a turn costs more than to read
- * the clock for each.
- */
+/* Pushes in a tick for which the tick thread stays open: fewer cost less than a turn. */
 enum { TW__BUSY_PUSHES = 512 };
 
-/* How far ahead the short way of delays goes, and the cursor in one epoch (timer/schedule.c). */
+/* How far ahead the short way of delays goes, and the cursor in one epoch. */
 #define TW__SHORT_TICKS (TW__NEAR_TICKS / 2)
 
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
-/* What delays in a lane count from; the driver's (drain.c). */
+/* What a lane's delays count from (drain.c). */
 struct tw__lane_base {
 	uint64_t base_ns; /* never falls (G6) */
-	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
+	/* what the thread counted from, not later than base_ns; 0: unknown */
 	uint64_t estimate_ns;
-	/* the epoch that the lane carries at this point; 0: none yet */
+	/* the lane's epoch here; 0: none yet */
 	uint64_t sequence;
 };
 
-/* One thread's part of a service; survives the thread, and goes to the next one. */
+/* One thread's part; survives it, and goes to the next one. */
 struct tw__local {
-	struct tw__lane lane; /* first: the queue knows it by this */
+	struct tw__lane lane; /* first: the queue's */
 	/*
-	 * New timers for ticks that are TW__YOUNG_TICKS or more ahead (lane_for). The driver leaves
-	 * them here while none of them comes near: most are cancelled before that.
+	 * New timers that are TW__YOUNG_TICKS or more ahead. The driver leaves them here while none
+	 * comes near: most are cancelled before that.
 	 */
 	struct tw__lane young;
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	/* the base its lanes carry is that of this word of the gate, which was open; or 0 */
+	/* its lanes carry the base of this word of the gate, which was open; or 0 */
 	uint64_t epoch_word;
-	/* while the gate says this, a delay may go the short way (timer/schedule.c) */
+	/* while the gate says this, a delay may go the short way */
 	uint64_t short_word;
-	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
+	/* and the delay: a span whose ticks, rounded down, are the deadline */
 	uint64_t short_base_ns;
 	/*
-	 * New timers before young_tick go into `lane`; it never falls, so of those for one tick the
-	 * ones in `young` were first (G6). From young_from on, which is no earlier, nothing is to
-	 * be brought (lane.h) either.
+	 * New timers before young_tick, which never falls, go into `lane`: so of those for one tick
+	 * the ones in `young` were first (G6). From young_from on, not earlier, nothing is brought
+	 * either (lane.h).
 	 */
 	uint64_t young_tick, young_from;
-	/* what it last counted from; later bases are not earlier (G6) */
+	/* what it last counted from; never falls (G6) */
 	uint64_t counted_ns;
-	/* segments that it has filled, by its own clock, and when it looked whether that is fast */
+	/* segments filled, by its clock; when it looked whether that is fast */
 	uint64_t filled, looked_ns;
 
 	/* Written by its thread, read by statistics. */
-	_Atomic uint64_t fired, dropped; /* scheduled and cancelled: see magazine */
+	_Atomic uint64_t fired, dropped; /* see magazine, too */
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
-	/* [TW__LATENCIES]; made when the thread first runs a callback */
+	/* [TW__LATENCIES]; from the thread's first callback on */
 	_Atomic(struct tw__histogram *) latencies;
 
 	_Atomic uint32_t
-	    /* a thread of the service's own: no producer (sweep.c); cleared when the thread ends */
+	    /* the service's own thread: no producer; cleared when it ends */
 	    of_service;
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) struct tw__lane_base base, young_base;
-	uint64_t young_since;  /* unread epochs of the young lane are not older than this number */
+	uint64_t young_since;  /* unread epochs of it are not older */
 	_Atomic uint64_t kept; /* tw__kept, when the young lane was last read for that */
-	uint64_t seen;         /* entries written when it last looked */
+	uint64_t seen;         /* entries at its last look */
 };
 
 static inline struct tw__lane *tw__young_of(struct tw__lane *lane)
@@ -303,14 +292,14 @@ static inline struct tw__lane *tw__young_of(struct tw__lane *lane)
 	return &((struct tw__local *)lane)->young;
 }
 
-/* Timers that the thread has scheduled and not cancelled: it cancels the most of its own. */
+/* Timers that the thread has scheduled and not cancelled. */
 static inline uint64_t tw__kept(const struct tw__local *local)
 {
 	return tw_load_relaxed(&local->magazine.scheduled) -
 	       tw_load_relaxed(&local->magazine.cancelled);
 }
 
-/* The young lane is long enough, and most of it lives: that has half the size in the wheel. */
+/* Most of a long young lane lives: in the wheel it takes half the memory. */
 static inline bool tw__young_lives(const struct tw__local *local)
 {
 	uint64_t unread = tw__lane_backlog(&local->young),
@@ -323,7 +312,7 @@ static inline struct tw__local *tw__local_of(tw_service *service)
 	return (struct tw__local *)tw__queue_lane(&service->queue);
 }
 
-/* The same if it is the one that this thread used last; else NULL, and always in a forked child. */
+/* If it is the one that this thread used last; else, and always in a forked child, NULL. */
 static inline struct tw__local *tw__local_at_hand(const tw_service *service)
 {
 	const struct tw__thread *thread = &tw__thread;
@@ -331,13 +320,13 @@ static inline struct tw__local *tw__local_at_hand(const tw_service *service)
 		return NULL;
 	struct tw__lane *lane = thread->lane;
 	if (!lane)
-		__builtin_unreachable(); /* a thread without a lane has an id that no queue has */
+		__builtin_unreachable(); /* such a thread has an id that no queue has */
 	return (struct tw__local *)lane;
 }
 
 /*
- * Makes what was put into the lane visible; a look at the gate follows (tw__gate_look_after_push).
- * By tw__publish_later: nothing of it is due before the next tick.
+ * Makes what was put into the lane visible; tw__gate_look_after_push follows. later: nothing of it
+ * is due before the next tick.
  */
 static inline void tw__publish_later(tw_service *service, struct tw__local *local)
 {

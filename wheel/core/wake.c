@@ -1,11 +1,10 @@
-/* Below the calls that schedule, reset and end timers, which use it. */
 #include "wheel/core/wake.h"
 
 #include <limits.h>
 
 /*
- * Dead entries that each producer may leave behind, beside as many as there are live timers; with
- * those of cancels that have not looked yet (tw__wake_to_sweep), 4096 (G11).
+ * Dead entries that each producer may leave, beside as many as there are live timers; with those of
+ * cancels that have not looked yet, 4096 (G11).
  */
 enum { ALLOWANCE = 4096 - TW__CANCELS_PER_WAKE };
 
@@ -53,16 +52,16 @@ void tw__wake_to_sweep(tw_service *service)
 {
 	if (!(tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED))
 		return;
-	/* a driver that was at it meanwhile looks again before it sleeps (park.c) */
+	/* a driver awake meanwhile looks again before it sleeps (park.c) */
 	struct tw__dead dead = tw__count_dead(service, tw_load_relaxed(&service->entries));
 	if (dead.dead > dead.live + dead.allowed)
 		tw__gate_ring(&service->gate);
 }
 
 /*
- * The earlier one of `tick` and the deadline of the entry's timer, if that is armed. A driver that
- * has dropped the entry of a move, and has not seen the caller's push, has published a word and
- * passed its barrier in between (GATE2): then this look sees the move (WORD4).
+ * The earlier one of `tick` and the deadline of the entry's armed timer. A driver that has dropped
+ * the entry of a move, and has not seen the caller's push, has published a word and passed its
+ * barrier in between (GATE2): then this look sees the move (WORD4).
  */
 static uint64_t earliest_tick(tw_service *service, uint64_t entry, uint64_t tick)
 {

@@ -4,10 +4,10 @@
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 
-/* Entries that a lane may hold until the next tick, if that is not half of its bound. */
+/* Entries that a lane may hold until the next tick, or half its bound. */
 enum { MOST_UNREAD = 2048 };
 
-/* What a poll has left undone: what is due now, and what may be done in the next tick. */
+/* What a poll has left undone: for now, and for the next tick. */
 static void loop_remember(tw_service *service, const struct tw__poll *poll, size_t budget)
 {
 	struct tw__loop *loop = &service->driver->loop;
@@ -19,7 +19,6 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 	loop->soon = poll->soon;
 }
 
-/* Collects the batches that executors have returned, and drains the lanes. */
 static void gather(tw_service *service)
 {
 	bool again = false;
@@ -29,7 +28,7 @@ static void gather(tw_service *service)
 	service->driver->loop.soon |= again;
 }
 
-/* When there is something to do; 0: now. Of what has been drained. */
+/* When there is something to do; 0: now. */
 static uint64_t next_ns(tw_service *service)
 {
 	const struct tw__loop *loop = &service->driver->loop;
@@ -46,15 +45,15 @@ static uint64_t next_ns(tw_service *service)
 	return tw__purge_wake_by(service, tw__plan_ns(service, tick));
 }
 
-/* No other thread has a lane: this one's pushes are all there are (gate.h, GATE5). */
+/* No other thread has a lane (gate.h, GATE5). */
 static bool alone(tw_service *service)
 {
 	return tw__queue_owners(&service->queue) == 1;
 }
 
 /*
- * Sleeps longer than planned before: from the barrier on, a thread that brings something earlier
- * rings; what came before is found in the lanes, and may make the plan an earlier one. Returns it.
+ * Sleeps longer than before: from the barrier on, a thread that brings something earlier rings;
+ * what came before is found in the lanes. Returns the plan.
  */
 static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 {
@@ -80,7 +79,7 @@ static void loop_arm(tw_service *service)
 	uint64_t wake_ns = next_ns(service);
 	bool left_to_batch = service->driver->loop.left_to_batch;
 	service->driver->loop.left_to_batch = false;
-	/* left to a batch: a thread that brings the timer back looks at its word (wake.h) */
+	/* a thread that brings the timer back looks at its word (wake.h) */
 	if (left_to_batch || wake_ns > tw_load_relaxed(&service->gate.plan))
 		wake_ns = raise_plan(service, wake_ns);
 	/* GATE4: not later than what was published */
@@ -88,7 +87,6 @@ static void loop_arm(tw_service *service)
 	tw__alarm_set(&service->driver->loop.alarm, wake_ns);
 }
 
-/* A lane holds what may be due immediately, or much. */
 static bool lanes_want_draining(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
@@ -103,9 +101,8 @@ static bool lanes_want_draining(tw_service *service)
 }
 
 /*
- * Whether this tick has been turned through, and nothing that was left, or came since, may be due
- * before the next. A loop polls many times a tick, and most of those calls then cost a reading of
- * the clock.
+ * This tick has been turned through, and nothing that was left, or came since, may be due before
+ * the next. Most calls of a loop then cost a reading of the clock.
  */
 static bool all_is_done(tw_service *service)
 {
@@ -160,7 +157,7 @@ static int check_manual(const char *call, const tw_service *service)
 	return r;
 }
 
-/* The instant of a due timer: the clock may have been set back since the last advance. */
+/* The clock may have been set back since the last advance. */
 static uint64_t due_since(const tw_service *service)
 {
 	return tw__earlier(service->driver->last_now_ns, tw__clock_read(service));

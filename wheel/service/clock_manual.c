@@ -1,6 +1,6 @@
 /*
- * Clocks that a program moves by hand. An advance drives the services on the clock. Meanwhile the
- * list of them may grow, and none of them is destroyed.
+ * Clocks that a program moves by hand. An advance drives the services on the clock, of which none
+ * may be destroyed meanwhile.
  *
  * Pairing table
  *   CLOCK1  services, next_on_clock: store-release (join) -> load-acquire (advance): a service is
@@ -21,9 +21,9 @@ struct manual {
 	_Atomic uint64_t now_ns; /* by advances, one at a time, and by set */
 	pthread_mutex_t advancing;
 	pthread_mutex_t lock; /* changes of the list */
-	/* those with a tick thread last: others may bring them work */
+	/* those with a tick thread last: others bring them work */
 	_Atomic(tw_service *) services;
-	struct tw__origin origin; /* a forked child has neither its locks nor its services */
+	struct tw__origin origin;
 };
 
 static uint64_t manual_now(const tw_clock *clock)
@@ -76,7 +76,6 @@ static struct manual *as_manual(tw_clock *clock)
 	return clock && clock->ops == &manual_ops ? (struct manual *)clock : NULL;
 }
 
-/* What a call that moves the clock to or by ns begins with. */
 static int manual_clock_check(const char *call, tw_clock *clock, uint64_t ns)
 {
 	if (!as_manual(clock))
@@ -120,7 +119,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	return 0;
 }
 
-/* The next instant that a service is driven for, or the limit. A tick thread needs only that. */
+/* The next instant that a service without a tick thread is driven for, or the limit. */
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
 	for (tw_service *s = tw_load_acquire(&manual->services); s; /* CLOCK1 */
@@ -136,8 +135,7 @@ static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 
 /*
  * What is due at the clock's new time. Timers that callbacks schedule for now come in the next
- * tick, as on a real clock, which is never exactly on a tick: so one that does it again and again
- * does not hold the advance up.
+ * tick, as on a real clock: a callback that does it again and again does not hold the advance up.
  */
 static void drive(tw_service *service)
 {
@@ -146,7 +144,7 @@ static void drive(tw_service *service)
 		return;
 	pthread_mutex_lock(&service->driving);
 	do {
-		if (tw_load_acquire(&service->phase.closed)) /* the thread that closes drives */
+		if (tw_load_acquire(&service->phase.closed))
 			break;
 		tw__loop_advance(service, local, SIZE_MAX);
 	} while (service->driver->loop.at_once);
@@ -158,16 +156,13 @@ static void drive_all(struct manual *manual)
 {
 	for (tw_service *s = tw_load_acquire(&manual->services); s; /* CLOCK1 */
 	     s = tw_load_acquire(&s->next_on_clock))
-		if (s->threaded) /* also while it drains; returns when the thread has ended */
+		if (s->threaded) /* returns when the thread has ended, too */
 			tw__driver_await_poll(s, UINT64_MAX);
 		else
 			drive(s);
 }
 
-/*
- * Moves the clock to an instant unless it is later already: a callback may set it meanwhile. What
- * it says then.
- */
+/* Moves the clock to an instant unless it is later: a callback may set it. What it says then. */
 static uint64_t raise_to(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);

@@ -1,25 +1,20 @@
 /*
- * Closing: refuses new work, ends the pending work, stops.
+ * Closing: refuses new work, ends the pending work, stops. A call looks, acts and waits a moment,
+ * until one finds nothing left:
  *
- * A call looks, acts and waits a moment, until one finds nothing left:
- *
- *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before
- *      (the driver finds it) or sees that and takes its timer back (schedule.c).
- *   2. RUN: the driver hands over all it meets, deadline or not. DRAIN: time goes on until none is
- *      left but background timers. Then the mode is DROP.
+ *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule was pushed before, or
+ *      sees that and takes its timer back (schedule.c).
+ *   2. RUN: the driver hands over all it meets. DRAIN: time goes on until only background timers
+ *      are left. Then the mode is DROP.
  *   3. DROP: this thread ends every armed timer that it finds in the control words, and bars those
- *      that run: they are not armed again. So one walk is enough.
- *   4. Nothing is left when executors have used up all tickets, no release is in progress, and
- *      nobody puts off the end (tw__end_put_off). Then one call stops the tick thread and the pool.
+ *      that run from being armed again. So one walk is enough.
+ *   4. When executors have used up all tickets, no release is in progress, and nobody puts off the
+ *      end (tw__end_put_off), one call stops the tick thread and the pool.
  *
- * The control words are the truth: "nothing pending" is counted from them. With a manual drive the
- * thread that closes is the driver.
- *
- * The mode is one for all calls, and only falls: DRAIN, RUN, DROP. Each call works on its own
- * thread until its own timeout; each step may be done twice. At its timeout a call lowers the mode
- * to DROP, and drops. A drain has a second more, for its callbacks.
- *
- * If membarrier was granted at creation and is refused now, close answers -ENOTSUP before it
+ * With a manual drive the thread that closes is the driver. The mode is one for all calls, and only
+ * falls: DRAIN, RUN, DROP. Each call works on its own thread until its own timeout; each step may
+ * be done twice. At its timeout a call lowers the mode to DROP, and drops. A drain has a second
+ * more, for its callbacks. If membarrier is refused by now, close answers -ENOTSUP before it
  * changes anything. tw_service_destroy needs no barrier: all other calls happened before.
  *
  * Pairing table
@@ -47,7 +42,7 @@ enum {
 	OWN_GRACE_NS = 100000000
 };
 
-/* What a look comes to, beside 0 (nothing is left; this call ends the threads) and an error. */
+/* A look's answers, beside 0 (nothing is left; this call ends the threads) and errors. */
 enum { LOOK_AGAIN = 1, LOOK_CLOSED };
 
 /* One call of close. */
@@ -55,8 +50,8 @@ struct close_call {
 	tw_service *service;
 	bool drains;
 	uint64_t until_ns;     /* the timeout */
-	uint64_t deadline_ns;  /* no wait for callbacks goes on after it */
-	uint64_t own_until_ns; /* nor one for the tick thread after this */
+	uint64_t deadline_ns;  /* of waits for callbacks */
+	uint64_t own_until_ns; /* of waits for the tick thread */
 	uint64_t wait_ns;      /* the next wait */
 };
 
@@ -66,8 +61,8 @@ static uint64_t now(void)
 }
 
 /*
- * Waits for a run that someone waits for, a lower mode, or a moment. The bell was read before the
- * look. The more a look costs, the less often it is done.
+ * Waits for the bell, which was read before the look, or a moment: the more a look costs, the
+ * longer.
  */
 static int wait_a_moment(struct close_call *c, uint32_t bell, uint64_t looking_ns,
 			 uint64_t deadline_ns)
@@ -88,7 +83,7 @@ static uint32_t bell_of(tw_service *service)
 
 /* ------------------------------------------------------------------ the mode */
 
-/* 0: no call has asked for a mode yet. */
+/* 0: none yet. */
 static uint32_t close_mode(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing); /* CLOSE2 */
@@ -108,10 +103,10 @@ static void lower(tw_service *service, uint32_t mode)
 
 /* ---------------------------------------------------------- the control words */
 
-/* A question or a step. `word` was read from the slot, which was in use. */
+/* `word` was read from the slot, which was in use. */
 typedef bool close_word_fn(tw_service *service, uint32_t slot, uint64_t word);
 
-/* Calls what() for each slot in use. True as soon as one call answers true. */
+/* For each slot in use. True as soon as one call answers true. */
 static bool any(tw_service *service, close_word_fn *what)
 {
 	struct tw__slots *slots = &service->slots;
@@ -136,7 +131,7 @@ static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
 	return tw__word_state(word) == TW__RELEASING;
 }
 
-/* A background timer, of whose word `word` was read. False also if it has just ended. */
+/* `word` was the timer's. False also if it has just ended. */
 static bool is_background(const tw_service *service, uint32_t slot, uint64_t word)
 {
 	const struct tw__slots *slots = &service->slots;
@@ -147,7 +142,7 @@ static bool is_background(const tw_service *service, uint32_t slot, uint64_t wor
 	       tw__word_generation(word);
 }
 
-/* It will run if nothing happens, and a drain waits for it. */
+/* It will run, and a drain waits for it. */
 static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
 {
 	return tw__word_armed(word) && !is_background(service, slot, word);
@@ -159,7 +154,7 @@ static bool holds_up(tw_service *service, uint32_t slot, uint64_t word)
 	return !tw__word_disarmed(word) && !is_background(service, slot, word);
 }
 
-/* Ends it, or sees to it that its callback does not arm it again. False. */
+/* Ends it, or bars it from being armed again. False. */
 static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
 {
 	bool done;
@@ -174,10 +169,7 @@ static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
 	return false;
 }
 
-/*
- * Drops all. False: another call has found nothing left, and ends the threads. A schedule that is
- * late takes its timer back by itself.
- */
+/* False: another call has found nothing left, and ends the threads. */
 static bool drop_all(tw_service *service)
 {
 	if (!tw__end_put_off(service))
@@ -190,9 +182,8 @@ static bool drop_all(tw_service *service)
 /* ---------------------------------------------------------------------- looks */
 
 /*
- * A poll by the thread that closes, in a manual drive. False: another thread drives, and did not
- * stop by the deadline. The lock is tried again and again, as ThreadSanitizer (of gcc 12 and clang
- * 14) does not see the timed lock on the monotonic clock.
+ * A poll by the thread that closes, in a manual drive. False: another thread drives, until the
+ * deadline. ThreadSanitizer (gcc 12, clang 14) does not see a timed lock on the monotonic clock.
  */
 static bool drive_by_hand(struct close_call *c)
 {
@@ -209,13 +200,12 @@ static bool drive_by_hand(struct close_call *c)
 }
 
 /*
- * True: nothing runs that the end waits for, nor will it, and this call ends the threads.
- * Completions that the executor has not called are called here; polls bring their work back.
+ * True: this call ends the threads. Completions that the executor has not called are called here.
  */
 static bool is_at_rest(tw_service *service)
 {
 	uint32_t none = 0;
-	if (tw_load_acquire(&service->phase.end)) /* a callback may wait for a completion */
+	if (tw_load_acquire(&service->phase.end)) /* a callback may wait for one */
 		tw__groups_complete(service);
 	return !tw_load_acquire(&service->submitted->batches_out) && /* RUN4 */
 	       /* planted: release_not_awaited */
@@ -224,13 +214,12 @@ static bool is_at_rest(tw_service *service)
 }
 
 /*
- * One look, after a whole poll in the mode that is asked for now, or a lower one; a tick thread
- * drains by itself.
+ * One look, after a whole poll in the mode asked for now, or a lower one; a tick thread drains by
+ * itself.
  *
- * If nothing is left that RUN or DRAIN waits for, and at the end of a drain's time, the mode is
- * DROP: the driver hands nothing over. A schedule that looked at the gate long ago may still push,
- * and take its timer back later. If that were handed over after the last look, its run would begin
- * after the answer.
+ * When nothing is left that RUN or DRAIN waits for, and at the end of a drain's time, the mode is
+ * DROP: a schedule that looked at the gate long ago may still push, and take its timer back later.
+ * If that were handed over after the last look, its run would begin after the answer.
  */
 static int close_look(struct close_call *c)
 {
@@ -290,12 +279,12 @@ tw_cold int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_
 	if (c.drains && !service->clock->ops->runs && !close_mode(service)) {
 		if (any(service, is_pending))
 			return -EDEADLK;
-		mode = TW_CLOSE_DROP; /* time does not pass: there is nothing to wait for */
+		mode = TW_CLOSE_DROP; /* time does not pass */
 	}
 	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
 		return -ENOTSUP;
 	if (tw__inside_work(service) && !tw__service_is_held(service))
-		return -EDEADLK; /* of a layer that has been destroyed */
+		return -EDEADLK; /* of a destroyed layer */
 	if (!tw__service_forbid_holds(service))
 		return -EBUSY;
 	if (tw_load_acquire(&service->phase.end) == TW__END_DONE) /* CLOSE1 */

@@ -20,7 +20,7 @@
 
 /* ----------------------------------------------------------------- the lanes */
 
-/* Of bases that follow each other, with no timer between them, the last one is kept. */
+/* Of bases with no timer in between, the last one is kept. */
 static tw_cold __attribute__((noinline)) unsigned keep_base(const struct tw__entry *base,
 							    struct tw__entry *out, unsigned kept)
 {
@@ -30,10 +30,7 @@ static tw_cold __attribute__((noinline)) unsigned keep_base(const struct tw__ent
 	return kept + 1;
 }
 
-/*
- * What a lane may drop: entries of timers that are gone. Without a branch for them: every second
- * one would be mispredicted.
- */
+/* Drops entries of timers that are gone, without a branch: half of them would be mispredicted. */
 static unsigned entries_pack(void *context, const struct tw__entry *entries, unsigned n,
 			     struct tw__entry *out, unsigned kept)
 {
@@ -138,12 +135,11 @@ tw_cold int tw__config_read(struct tw_service_config *out, const struct tw_servi
 /* ------------------------------------------------------------------- creation */
 
 /*
- * Room in the wheel for each slot: a live entry, a dead one, and a batch that is out; and what
- * arrives during a sweep.
+ * Room for each slot: a live entry, a dead one, a batch that is out; and what comes during a sweep.
  */
 enum { ENTRIES_A_SLOT = 3, ENTRIES_FIRST = 1 << 20 };
 
-/* As many levels as all instants need in ticks of this length: sums of an instant and a delay. */
+/* Levels for all instants: sums of an instant and a delay. */
 static struct tw__wheel_size wheel_size(const tw_service *service)
 {
 	uint64_t ticks = UINT64_MAX / service->config.tick_ns;
@@ -151,7 +147,7 @@ static struct tw__wheel_size wheel_size(const tw_service *service)
 				       64 - (unsigned)__builtin_clzll(ticks)};
 }
 
-/* Rounds up: the parts of a mapping begin at pages, whatever size the system gives them. */
+/* To the largest pages that systems have. */
 static size_t whole_pages(size_t bytes)
 {
 	const size_t largest = 65536;
@@ -164,11 +160,10 @@ static size_t whole_pages(size_t bytes)
  *              spreads
  *   outboxes   packed, no more than in the wheel, and a chunk that is not full for each outbox
  *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c,
- *       may_submit)
+ *              may_submit)
  *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
  *              outboxes and batches may still need (drain.c)
- *   spare      what a step of a poll brings before it is packed, and chunks that were split for a
- *              budget
+ *   spare      what a step of a poll brings before it is packed, and chunks split for a budget
  */
 static size_t first_chunks(const struct tw__driver *driver, struct tw__wheel_size size)
 {
@@ -176,7 +171,7 @@ static size_t first_chunks(const struct tw__driver *driver, struct tw__wheel_siz
 	       TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&driver->outboxes);
 }
 
-/* For each slot: what its entries fill, and a quarter of that for batches (submit_limit). */
+/* For each slot: what its entries fill, and a quarter of that for batches. */
 enum {
 	CHUNK_BYTES = sizeof(struct tw__chunk),
 	BYTES_A_SLOT = ENTRIES_A_SLOT * CHUNK_BYTES * 5 / (4 * TW__CHUNK_ENTRIES) + 1
@@ -238,7 +233,6 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.by_counter = cfg->clock == tw_clock_monotonic() && tw__counter_is_the_clock();
 }
 
-/* A service and what the rooms above wheel/core add to it. */
 struct whole {
 	tw_service service;
 	alignas(TW__CACHE_LINE) struct tw__submitted submitted;
@@ -296,7 +290,7 @@ tw_cold void tw__core_free(tw_service *service)
 	tw__core_free_forked(service);
 }
 
-/* Locks may be held and lists half written, so only mappings and descriptors are given back. */
+/* Locks may be held and lists half written: only memory and descriptors are given back. */
 void tw__core_free_forked(tw_service *service)
 {
 	struct tw__wheel_memory *memory = &service->driver->memory;
@@ -305,7 +299,7 @@ void tw__core_free_forked(tw_service *service)
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_unmap(&service->slots);
-	tw__free(service); /* the whole: service.h */
+	tw__free(service); /* the whole */
 }
 
 /* ------------------------------------------------------------------- the rest */

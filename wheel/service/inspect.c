@@ -1,4 +1,4 @@
-/* Looks into a service: its timers, what runs, what is overdue, and whether it is whole. */
+/* Looks into a service: its timers, what runs, what is overdue, whether it is whole. */
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------- foreach and dump */
 
-/* The timer's name; NULL: it has none, or has ended. */
+/* NULL: it has none, or has ended. */
 static const char *name_of_timer(const tw_service *service, tw_timer timer)
 {
 	const struct tw__slots *slots = &service->slots;
@@ -25,14 +25,14 @@ static const char *name_of_timer(const tw_service *service, tw_timer timer)
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&slots->words[slot]);
 	const char *name = tw__name_of(slots, slot, word);
-	/* the name is the timer's if the word is the same before and after */
+	/* the same word before and after: the name is the timer's */
 	uint64_t again = tw_load_relaxed(&slots->words[slot]);
 	bool same = (word ^ entry) >> TW__GENERATION_SHIFT == 0 &&
 		    (again ^ entry) >> TW__GENERATION_SHIFT == 0;
 	return same && tw__word_state(again) != TW__FREE ? name : NULL;
 }
 
-/* fn and arg of a pending timer, as they belong together: the word is the same before and after. */
+/* fn and arg of a pending timer, which belong together: the word is the same before and after. */
 static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_fn **fn, void **arg)
 {
 	*word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
@@ -47,8 +47,8 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
 }
 
 /*
- * Visits the pending timers, or those of them that are disarmed (left to run: UINT64_MAX). The
- * visitor's answer, if it is not 0.
+ * Visits the armed timers, or the disarmed ones (left_ns: UINT64_MAX). The visitor's answer if not
+ * 0.
  */
 static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, void *visitor_arg)
 {
@@ -74,7 +74,7 @@ int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_ar
 	int r = visit ? tw__service_check(service) : tw__invalid("visit is NULL");
 	if (r)
 		return r;
-	/* In the visitor the thread counts as inside: it must not end the service. */
+	/* in the visitor the thread counts as inside: it must not end the service */
 	struct tw__run visiting = {.outer = tw__current_run, .service = service};
 	if (!tw__inside(service)) /* a callback that lists stays the current one */
 		tw__current_run = &visiting;
@@ -155,8 +155,8 @@ int tw_service_dump(tw_service *service, FILE *out)
 /* ------------------------------------------------------------------ liveness */
 
 /*
- * What the record shows, if it is a run of the service or a task of its pool. now_ns: of the
- * service's clock. A pool's tasks have dates of the monotonic one.
+ * What the record shows, if it is a run of the service or a task of its pool, whose dates are
+ * monotonic.
  */
 static bool look_at_record(tw_service *service, struct tw__run_record *record, uint64_t now_ns,
 			   struct tw__seen_run *run)
@@ -206,7 +206,7 @@ static void count_run(void *context, const struct tw__seen_run *run)
 	out->longest_thread = run->thread_id;
 }
 
-/* When the tick thread should poll next at the latest, as far as it has said. */
+/* UINT64_MAX: unknown. */
 static uint64_t expected_turn_ns(const tw_service *service, uint64_t turned_ns)
 {
 	if (!service->threaded || tw_load_acquire(&service->phase.stopped))
@@ -234,7 +234,7 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 		/* after the word: no near word is far ahead of it */
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 		if (!tw__word_armed(word) || !tw__deadline_read(slots, slot, &word, cursor, &tick))
-			continue; /* or it has changed a moment ago */
+			continue; /* it has just changed */
 		uint64_t late_ns = tw__span(tw__tick_ns(service, tick), now_ns);
 		if (late_ns == 0)
 			continue;
@@ -250,7 +250,7 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 
 static void look_at_pool(tw_service *service, struct tw_service_liveness *out)
 {
-	pthread_mutex_lock(&tw__registry); /* close takes the pool away under this lock */
+	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it */
 	void *pool = tw_load_relaxed(&service->watch.pool);
 	if (pool)
 		service->watch.pool_look(pool, out);
@@ -275,7 +275,7 @@ int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 
 /* ------------------------------------------------------------------ validate */
 
-/* Just one entry stands for it. A RELOCATED one may be covered by the driver's location instead. */
+/* One entry stands for it. A RELOCATED one may be covered by the driver's location. */
 static bool is_filed(uint64_t word)
 {
 	return (tw__word_armed(word) || tw__word_filed(word)) && !(word & TW__RELOCATED);
@@ -294,7 +294,7 @@ static uint64_t count_chunks(tw_service *service, const struct tw__chunk *chunk,
 	return covered;
 }
 
-/* Every filed, armed timer must be found in the wheel or among what is ready. */
+/* Each filed, armed timer is in the wheel or among what is ready. */
 static uint64_t count_entries(tw_service *service)
 {
 	const struct tw__wheel *wheel = &service->driver->wheel;
@@ -319,16 +319,13 @@ static bool lanes_empty(tw_service *service)
 	return true;
 }
 
-/* Whether this thread is inside a callback of the service, or its driver. */
+/* In a callback of the service, or its driver. */
 static bool is_inside(const tw_service *service)
 {
 	return tw__inside(service) || tw__inside_poll(service);
 }
 
-/*
- * Whether nothing of the service is out. The driver is held: nothing follows a batch that returns
- * now.
- */
+/* Nothing of the service is out; the driver is held, so nothing follows. */
 static bool comes_to_rest(tw_service *service)
 {
 	const struct timespec moment = {.tv_nsec = MOMENT_NS};
@@ -341,7 +338,6 @@ static bool comes_to_rest(tw_service *service)
 	return true;
 }
 
-/* 0, or -EFAULT: the reason is written. */
 static int inspect_check(tw_service *service, char *why, size_t why_size)
 {
 	bool at_rest = comes_to_rest(service);

@@ -14,7 +14,6 @@
 #include "wheel/run/run.h"
 #include "wheel/timer/group.h"
 
-/* The timers themselves: every slot in use. */
 static void count_words(tw_service *service, struct tw_service_stats *stats)
 {
 	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
@@ -97,7 +96,7 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 
 /* ------------------------------------------------------------ distributions */
 
-/* Too large for small stacks. NULL: no memory. The caller frees it. */
+/* Too large for small stacks; the caller frees it. NULL: no memory. */
 static struct tw_service_histograms *stats_collect(tw_service *service)
 {
 	struct tw_service_histograms *out = tw__alloc_zeroed(1, sizeof *out);
@@ -212,7 +211,7 @@ int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out)
 	int r = TW__OUT_CHECK(tw_service_stats, stats, fired);
 	if (r)
 		return r;
-	/* an older program's struct ends earlier: what it has not is printed as 0 */
+	/* an older program's struct ends earlier: the rest is 0 */
 	struct tw_service_stats known = {0};
 	memcpy(&known, stats, stats->size < sizeof known ? stats->size : sizeof known);
 	print_table(&known, out);
