@@ -382,6 +382,9 @@ void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
 /* Calls those that are due, without the lock. The caller is a user. */
 void tw__tell_idle(struct tw_limiter *l);
 
+/* The same for what the tick thread has left: one job, or idle listeners. */
+void tw__tell_next(struct tw_limiter *l);
+
 void tw__limiter_tell(struct tw__work *work);
 void tw__limiter_run(struct tw__work *work);
 

@@ -149,6 +149,35 @@ int tw_limiter_destroy(tw_limiter *l)
 	return 0;
 }
 
+/*
+ * What the tick thread has left first, since the executor may refuse without end. Then jobs in the
+ * order in which they would have run; those that wait for a retry last. The lock is given up now
+ * and then. The caller is a user. `inside` tells tw_job_wait who drops.
+ */
+static void drop_all(struct tw_limiter *l)
+{
+	struct tw__inside inside = {
+	    .object = &l->object, .item = &l->line, .outer = tw__innermost_inside};
+	struct tw__job *job;
+	unsigned steps = 0;
+	l->ended = true;
+	if (tw__inside_object(&l->object, &l->line))
+		return; /* a job's done closes: the drop that calls it goes on */
+	tw__innermost_inside = &inside;
+	while (l->tells.first || (job = l->line.first) || (job = l->delayed.first)) {
+		if (l->tells.first) {
+			tw__tell_next(l);
+			continue;
+		}
+		tw__job_leave_line(l, job, tw_service_now(l->service));
+		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
+		tw__job_go_on(l, job, TW__CALLER);
+		tw__object_breathe(&l->object, &steps);
+	}
+	tw__tell_next(l); /* idle listeners, once */
+	tw__innermost_inside = inside.outer;
+}
+
 /* ------------------------------------------------------------------ waiting */
 
 /*
@@ -156,17 +185,23 @@ int tw_limiter_destroy(tw_limiter *l)
  * before is not, even if its listeners are called only now: somebody has submitted since. The lock
  * is given up. The caller is a user.
  */
-static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
+static int await_idle(struct tw_limiter *l, uint64_t timeout_ns, bool drops)
 {
 	const struct tw__idles *i = &l->idles;
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	uint64_t before = l->unfinished == 0 && i->told != i->reached ? i->reached - 1 : i->reached;
 	bool in_time = timeout_ns != 0;
-	while (!is_idle(l) && i->told <= before && in_time) {
-		in_time = tw__object_await(&l->object, deadline_ns);
+	for (;;) {
+		if (drops)
+			drop_all(l);
+		if (is_idle(l) || i->told > before)
+			return 0;
+		if (!in_time)
+			return -ETIMEDOUT;
+		if (!drops || !l->tells_idle)
+			in_time = tw__object_await(&l->object, deadline_ns);
 		tw__inbox_look(l);
 	}
-	return is_idle(l) || i->told > before ? 0 : -ETIMEDOUT;
 }
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
@@ -178,7 +213,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 		return tw__waits_inside(__func__);
 	tw__limiter_lock(l);
 	tw__object_use(&l->object);
-	r = await_idle(l, timeout_ns);
+	r = await_idle(l, timeout_ns, false);
 	tw__limiter_leave(l, 1);
 	return r;
 }
@@ -270,31 +305,6 @@ static void begin_close(struct tw_limiter *l)
 	tw__inbox_look(l); /* again: from here on nothing comes */
 }
 
-/*
- * In the order in which they would have run; those that wait for a retry last. The lock is given up
- * now and then. The caller is a user. `inside` tells tw_job_wait who drops.
- */
-static void drop_all(struct tw_limiter *l)
-{
-	struct tw__base base = tw__object_base(&l->object);
-	struct tw__inside inside = {
-	    .object = &l->object, .item = &l->line, .outer = tw__innermost_inside};
-	struct tw__job *job;
-	unsigned steps = 0;
-	l->ended = true;
-	if (tw__inside_object(&l->object, &l->line))
-		return; /* a job's done closes: the drop that calls it goes on */
-	tw__innermost_inside = &inside;
-	tw__base_leave_work(&base, &l->object.work);
-	while ((job = l->line.first) || (job = l->delayed.first)) {
-		tw__job_leave_line(l, job, tw_service_now(l->service));
-		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-		tw__job_go_on(l, job, TW__CALLER);
-		tw__object_breathe(&l->object, &steps);
-	}
-	tw__innermost_inside = inside.outer;
-}
-
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
 {
 	int r = TW__OBJECT_CHECK(l, "limiter");
@@ -306,13 +316,9 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 		return tw__waits_inside(__func__);
 	bool drops = mode == TW_CLOSE_DROP;
 	begin_close(l);
-	if (drops)
-		drop_all(l);
-	r = await_idle(l, timeout_ns);
-	if (r && !drops) {
-		drop_all(l);
-		r = await_idle(l, 0);
-	}
+	r = await_idle(l, timeout_ns, drops);
+	if (r && !drops)
+		r = await_idle(l, 0, true);
 	tw__limiter_leave(l, 1);
 	return r;
 }

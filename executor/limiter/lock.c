@@ -330,11 +330,12 @@ void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 	if (tw_unlikely(l->room_sleepers))
 		look_for_room(l);
 	bool was_active = l->active, run = attend_to_inbox(l);
-	bool tell = (l->tells.first || l->tells_idle) && !l->tell_out;
+	bool tell = l->tells.first || l->tells_idle;
+	if (tell && l->ended) /* a close that drops calls it, too */
+		tw__object_ring(&l->object);
+	tell = tell && !l->tell_out;
 	if (tell) {
 		l->tell_out = true;
-		if (l->tells.first) /* the executor's, also after a close (drop_all) */
-			tw_store_relaxed(&l->object.work.executor, l->object.executor);
 		tw__object_use(&l->object);
 	}
 	if (n || (was_active && !l->active))

@@ -300,12 +300,8 @@ void tw__job_time(struct tw__due *due)
 		tw__job_go_on(l, job, TW__TICK);
 }
 
-/* On the executor: one job, or idle listeners; then the work is out again. */
-void tw__limiter_tell(struct tw__work *work)
+void tw__tell_next(struct tw_limiter *l)
 {
-	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
-	tw__limiter_lock(l);
-	l->tell_out = false;
 	if (l->tells.first) {
 		struct tw__job *job = TW__OWNER(struct tw__job, place, tw__line_pop(&l->tells));
 		job->flags &= (uint16_t)~TW__JOB_BUSY;
@@ -314,6 +310,15 @@ void tw__limiter_tell(struct tw__work *work)
 		l->tells_idle = false;
 		tw__tell_idle(l);
 	}
+}
+
+/* On the executor. The next hold of the lock submits it again. */
+void tw__limiter_tell(struct tw__work *work)
+{
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
+	tw__limiter_lock(l);
+	l->tell_out = false;
+	tw__tell_next(l);
 	tw__limiter_leave(l, 1);
 }
 

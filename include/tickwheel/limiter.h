@@ -140,7 +140,8 @@ TW_API int tw_limiter_set_paused(tw_limiter *limiter, bool paused);
  *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   finish, and are retried
  *
  * Blocks: at most timeout_ns, plus the time of the dropped jobs' callbacks.
- * Calls: `done` and `release` of the dropped jobs, on this thread.
+ * Calls: `done` and `release` of the dropped jobs, and callbacks that the executor has refused, on
+ * this thread.
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
  *   -ETIMEDOUT   some jobs still run; call again
