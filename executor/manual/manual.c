@@ -1,10 +1,9 @@
 /*
- * The manual executor: a ring of hand-overs behind a mutex, each with the tickets that are left of
- * it. The mutex is released around each run, so a slow one holds up no other thread that pumps.
+ * The manual executor: a ring of hand-overs behind a mutex, which is released around each run, so a
+ * slow one holds up no other thread that pumps.
  *
- * The descriptor's counter is 1 if and only if runs wait. It is written and read under the lock,
- * when the queue stops being empty or becomes empty. After the unlock the last run may have ended
- * the queue.
+ * The descriptor's counter is 1 if and only if runs wait. It is written and read under the lock:
+ * after the unlock the last run may have ended the queue.
  */
 #include <errno.h>
 #include <limits.h>
@@ -44,8 +43,7 @@ struct tw_manual {
 #define manual_check(manual) TW__ORIGIN_CHECK(__func__, manual, "manual")
 
 /*
- * Makes the descriptor say whether runs wait. Under the lock. If a write fails, the next hand-over
- * tries again. If a read fails, the loop wakes once too often.
+ * If a write fails, the next hand-over tries again. If a read fails, the loop wakes once too often.
  */
 static void update_fd(tw_manual *manual)
 {
@@ -61,7 +59,7 @@ static void update_fd(tw_manual *manual)
 static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_manual *manual = (tw_manual *)self;
-	/* read now: once the run is in the queue, it may end all */
+	/* now: once the run is in the queue, it may end all */
 	tw_manual_notify_fn *notify = manual->notify;
 	void *notify_arg = manual->notify_arg;
 	pthread_mutex_lock(&manual->lock);

@@ -1,6 +1,6 @@
 /*
- * Completion: what a closed group calls when its last member has left. A piece of work (work.h),
- * which goes to the service's executor by way of the driver. The pairs: wheel/timer/group.h.
+ * What a closed group calls when its last member has left: a piece of work (work.h). The pairs:
+ * wheel/timer/group.h.
  */
 #include <errno.h>
 
@@ -10,7 +10,6 @@
 #include "wheel/run/run.h"
 #include "wheel/run/work.h"
 
-/* As a callback that is no timer's. */
 static tw_cold void completion_call(tw_service *service, tw_fn *fn, void *arg)
 {
 	struct tw__run run = {.service = service};
@@ -24,7 +23,6 @@ static tw_cold void completion_call(tw_service *service, tw_fn *fn, void *arg)
 	tw__end_may_come(service);
 }
 
-/* The work has come. The index may be another group's as soon as the lock is free. */
 static void completion_run(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
@@ -52,7 +50,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 		return r;
 	if (!tw__end_put_off(service))
 		return -ESHUTDOWN;
-	/* the call's own: once given it may be called, and the service ended meanwhile */
+	/* once given it may be called, and the service ended meanwhile */
 	tw_add_relaxed(&service->phase.end, 1);
 	struct tw__completion then = {.fn = fn, .arg = arg};
 	tw__work_init(&then.work, service, service->executor, completion_run);
@@ -66,7 +64,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	return serial < 0 ? (int)serial : 0;
 }
 
-/* If it is due, this thread calls it. Its work comes later, wherever it is. */
+/* If it is due, this thread calls it. Its work comes later. */
 static void complete_here(tw_service *service, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);

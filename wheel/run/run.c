@@ -1,6 +1,6 @@
 /*
- * Runs: the claim of an entry, its callback, and its end; and batches of entries, which the driver
- * submits, workers claim from, and the last to finish returns. What follows on a run: series.c.
+ * Runs: the claim of an entry, its callback, and its end; and batches of entries. What follows on a
+ * run: series.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -78,7 +78,7 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 {
 	TW_ASSERT(n > 0);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
-	/* now: after the addition another finisher may return the chunk */
+	/* now: then another finisher may return the chunk */
 	uint64_t count = chunk->count;
 	/* RUN2 */
 	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n;
@@ -99,7 +99,7 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 
 /* ------------------------------------------------------- the inline executor */
 
-/* The driver knows it by its address and needs no batch; submit serves every other caller. */
+/* The driver needs no batch; submit serves every other caller. */
 static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	(void)self;
@@ -146,14 +146,14 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 	do {
 		releasing = tw__word_make(run->generation, TW__RELEASING, word & TW__WAITED);
 	} while (!tw__word_cas_acq_rel(at, &word, releasing));
-	/* a release may take any time, so the next run reads the clock */
+	/* a release may take any time */
 	if (tw__release(service, local, run->slot, run->generation, fate))
 		clock->now_ns = 0;
 }
 
 /* --------------------------------------------------------------------- run */
 
-/* An entry that is alive but not due: back to the driver, who alone files. */
+/* Alive but not due: back to the driver, who alone files. */
 static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
 	tw__lane_grow_reserved(&local->lane, 1);
@@ -162,14 +162,12 @@ static void push_back(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__wake_for_back(service, entry, tick);
 }
 
-/* What a run needs to know of the batch it comes from. */
 struct batch_of {
 	uint64_t tick, due_ns;
 	bool forced;
 	struct tw__run_clock *clock;
 };
 
-/* What a claim learns. */
 struct claimed {
 	uint64_t marks; /* of the running word */
 	uint64_t tick;  /* the deadline */
@@ -188,7 +186,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 			continue;
 		}
 		uint64_t cursor =
-		    /* not behind the batch's, which came after it */
+		    /* not behind the batch's */
 		    tw_load_relaxed(&service->gate.cursor);
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
 		if (tw_unlikely(word & TW__BEYOND_RANGE) &&
@@ -253,8 +251,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__context_leave(former);
 	tw__user_end(shown);
 	tw__current_run = run.outer;
-	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
-	/* what an extension record stands for is decided by when the run has ended */
+	TW_ASSERT(!tw__forked(service));
+	/* what an extension record stands for depends on when the run has ended */
 	bool plain = tw_likely(!run.rearm && !(marks & TW__HAS_EXT));
 	uint64_t now_ns =
 	    plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
@@ -324,7 +322,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* ------------------------------------------------- for executors of others */
 
-/* What a call with a ticket begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* 0; -EINVAL: NULL; -EPERM: in a forked child. */
 static int check_ticket(const char *call, tw_batch *batch)
 {
 	if (!batch)
@@ -335,7 +333,7 @@ static int check_ticket(const char *call, tw_batch *batch)
 	return tw__forked(service) ? -EPERM : 0;
 }
 
-/* The entry of a ticket. -1: its executor has used one twice; after the last one that is found. */
+/* -1: the executor has used a ticket twice; found after the last one. */
 static int claim_ticket(tw_batch *batch)
 {
 	int index = tw__batch_claim(batch);
@@ -366,8 +364,8 @@ int tw_run_one(tw_batch *batch)
 }
 
 /*
- * Through this thread's lane; without one (out of memory) through a bit in the batch, which the
- * driver looks at when the batch has returned.
+ * Through this thread's lane; if memory is short through a bit in the batch, which the driver looks
+ * at when that has returned.
  */
 void tw_run_return(tw_batch *batch)
 {

@@ -1,23 +1,20 @@
 /*
- * Runs, from a claimed entry to what follows on the end of its callback, and the batches that they
- * come from.
- *
- * Batches: chunks of the wheel that were submitted to an executor. Runs are claimed one by one; the
- * batch returns when the last one has finished. Only those who have a ticket, or a claimed run,
- * touch it.
+ * Runs, and the batches that they come from: chunks of the wheel that were submitted to an
+ * executor. Runs are claimed one by one; the batch returns when the last one has finished. Only
+ * those who have a ticket, or a claimed run, touch it.
  *
  * Pairing table
- *   RUN1  next: store-release (submit) -> load-acquire, add acq_rel (claim): the batch's fields
- *       and entries. A pool takes all that is left, and claims by a word of its own
+ *   RUN1  next: store-release (submit) -> load-acquire, add acq_rel (claim): the batch's fields and
+ *       entries. A pool takes all that is left, and claims by a word of its own
  *       (executor/pool/parts.h).
  *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it
  *       returns. (one site: the additions pair with each other)
- *   RUN3  service.returned: CAS release (return) -> exchange acquire (driver): the chunk is
- *       nobody else's.
+ *   RUN3  service.returned: CAS release (return) -> exchange acquire (driver): the chunk is nobody
+ *       else's.
  *   RUN4  service.batches_out: sub release, the last access to the service -> load acquire (close).
  *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
- *       bell before its look at the word (both acquire), then futex on the value: either the waiter
- *       sees the word moved, or the bell differs.
+ *       bell before its look at the word (both acquire), then futex: either it sees the word moved,
+ *       or the bell differs.
  */
 #ifndef TW_WHEEL_RUN_H
 #define TW_WHEEL_RUN_H
@@ -32,7 +29,7 @@
 struct tw__submitted {
 	_Atomic uint64_t refused; /* layers hand over on any thread */
 
-	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
+	/* any thread pushes, the driver takes all */
 	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;
 	_Atomic uint32_t batches_out; /* submitted and not yet returned */
 };
@@ -65,20 +62,20 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
-/* Makes a chunk a batch of that outbox. It counts as out until it has returned. */
+/* The chunk is a batch of that outbox, and counts as out until it has returned. */
 tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
 			   uint32_t outbox, uint64_t now_ns);
 
-/* An executor refused a batch, which is an ordinary chunk again. */
+/* An executor refused: the batch is an ordinary chunk again. */
 void tw__batch_retract(tw_service *service);
 
-/* Claims the next entry: its index, or -1. */
+/* The index of the next entry, or -1. */
 int tw__batch_claim(tw_batch *batch);
 
-/* The n-th of the entries that are left to claim becomes the next. Nobody else claims meanwhile. */
+/* The n-th that is left becomes the next. Nobody else claims meanwhile. */
 void tw__batch_prefer(tw_batch *batch, unsigned nth);
 
-/* Entries that are left to claim. The caller holds tickets for all of them. */
+/* The caller holds tickets for all of them. */
 static inline unsigned tw__batch_left(tw_batch *batch)
 {
 	return tw__batch_chunk(batch)->count -
@@ -86,15 +83,15 @@ static inline unsigned tw__batch_left(tw_batch *batch)
 }
 
 /*
- * Each entry that is claimed from now on ends its timer as cancelled. The caller has all tickets
- * that are left. The next submit, or retract, takes the mark off.
+ * Each entry claimed from now on ends its timer as cancelled. The caller has all tickets that are
+ * left. The next submit, or retract, takes the mark off.
  */
 static inline void tw__batch_end_all(tw_batch *batch)
 {
 	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
 }
 
-/* n claimed entries are finished with; the batch may be gone afterwards. */
+/* n claimed entries are over; then the batch may be gone. */
 void tw__batch_finish(tw_batch *batch, unsigned n);
 
 extern tw_executor tw__inline_executor;
@@ -102,12 +99,12 @@ extern tw_executor tw__inline_executor;
 /* ------------------------------------------------------ instants of runs */
 
 /*
- * The instants of runs in a row: each ends where the next begins, and most take less time than a
- * reading of the clock. So the register is read instead, where it is the clock. Such instants are
- * for statistics and liveness. Code that decides something reads the clock: tw__run_clock_exact.
+ * The instants of runs in a row: each ends where the next begins. Most runs take less time than a
+ * reading of the clock, so the register is read instead, for statistics and liveness. What decides
+ * something reads the clock: tw__run_clock_exact.
  */
 
-/* A thread's, for as long as it runs one thing after the other. All zero: nothing was read yet. */
+/* All zero: nothing was read yet. */
 struct tw__run_clock {
 	uint64_t now_ns; /* the last reading; 0: none */
 	bool estimated;  /* it is the register's */
@@ -128,9 +125,9 @@ static inline uint64_t tw__run_clock_read(struct tw__run_clock *clock, const tw_
 /* ------------------------------------------------------------------------ runs */
 
 /*
- * The deadline of a near word met in a batch of batch_tick: at most TW__NEAR_TICKS before that, or,
- * after a reset, after the cursor. Told apart while the batch has stood for less than half the
- * range. After that the cursor is the base: a deadline may be read too late, never too early.
+ * The deadline of a near word met in a batch: at most TW__NEAR_TICKS before its tick, or, after a
+ * reset, after the cursor. Told apart while the batch has stood for less than half the range. After
+ * that the cursor is the base: read perhaps too late, never too early.
  */
 static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
 {
@@ -140,35 +137,35 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 	return base + ((word - base) & TW__DEADLINE_MASK);
 }
 
-/* Runs the claimed entry. True: a callback was run, and the clock read after it. */
+/* True: a callback was run, and the clock read after it. */
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		   struct tw__run_clock *clock);
 
-/* As tw_run_one, of the n-th of the entries that are left. For the simulation. */
+/* As tw_run_one, of the n-th that is left. For the simulation. */
 TW_PRIVATE int tw__run_nth(tw_batch *batch, unsigned nth);
 
-/* tw_run_one of a ticket that is sound, on a thread that is not cancelled meanwhile. */
+/* tw_run_one without its checks. */
 int tw__run_one(tw_batch *batch);
 
-/* Runs entries of a chunk that was not submitted, on the driver. How many callbacks ran. */
+/* Of a chunk that was not submitted, on the driver. How many callbacks ran. */
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
 		      bool forced, size_t budget, uint64_t now_ns);
 
-/* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
+/* Histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
 
 /* ------------------------------------------------------- what follows on a run */
 
 /*
- * The run of a series begins. It stands for the latest instant that has passed. Those before it are
- * overruns of this run, except in a burst.
+ * The run stands for the latest instant that has passed. Those before it are its overruns, except
+ * in a burst.
  */
 void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
 		       uint64_t now_ns);
 
 /*
- * Decides what follows on a run; word: its control word, a moment ago. True: the timer is armed
- * again, or disarmed, and no longer this thread's.
+ * word: the control word, a moment ago. True: the timer is armed again, or disarmed, and no longer
+ * this thread's.
  */
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		   uint64_t now_ns);
@@ -178,9 +175,7 @@ bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t w
 
 /* ----------------------------------------------------------- completion.c */
 
-/*
- * For close: calls the completions that are due. Their work still has to come back, in polls.
- */
+/* For close: calls the completions that are due. Their work comes back in polls. */
 void tw__groups_complete(tw_service *service);
 
 #endif

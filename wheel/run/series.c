@@ -2,9 +2,8 @@
  * What follows on a run: the next one of a series, a re-arm that the callback asked for, or a
  * persistent timer that is disarmed.
  *
- * The nominal instants of a fixed-rate series are first + n * period. Each gets a run, or is missed
- * and counts as an overrun. The missed policy is applied when a run begins, and when it has
- * returned. Runs of one series never overlap: the next is armed when one has returned.
+ * The nominal instants of a fixed-rate series are first + n * period. Each gets a run, or counts as
+ * an overrun. The missed policy is applied when a run begins, and when it has returned.
  */
 #include "wheel/timer/schedule.h"
 #include "wheel/core/wake.h"
@@ -57,7 +56,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	return !tw__beyond_range(service, series->nominal_ns);
 }
 
-/* The entry of a word that has become `armed`, from the reserve of this thread's lane. */
+/* From the reserve of this thread's lane. */
 static void push_again(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		       uint64_t armed, uint64_t tick)
 {
@@ -69,8 +68,7 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 
 /*
  * Arms the timer for `tick`. If it is not to be (`arms`), it is persistent, and gets what it was
- * armed for during the run, or is disarmed. There is room for the entry since before the claim.
- * False: the timer was cancelled meanwhile, or its service closed.
+ * armed for during the run, or is disarmed. False: cancelled meanwhile, or closed.
  */
 static bool after_run(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		      uint64_t word, bool arms, uint64_t tick)
@@ -101,7 +99,6 @@ static bool arm_again(tw_service *service, struct tw__local *local, const struct
 	return after_run(service, local, run, word, true, tw__tick_of(service, deadline_ns));
 }
 
-/* Of a timer whose running word this is. */
 static uint32_t run_traits(const tw_service *service, const struct tw__run *run, uint64_t word)
 {
 	return word & TW__HAS_EXT ? tw_load_relaxed(&tw__ext_of(&service->slots, run->slot)->traits)
@@ -120,9 +117,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 	if (!(traits & TW__TRAIT_SERIES))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
 	struct tw__series *series = &service->slots.series[run->slot];
-	/*
-	 * In a drain a series without a count ends, except in the background: the drain drops that.
-	 */
+	/* In a drain a series without a count ends; one in the background is dropped by it. */
 	bool ends = closed && !series->runs_left && !(traits & TW__TRAIT_BACKGROUND);
 	bool more = !ends && next_of_series(service, local, series, now_ns);
 	if (!more && !run->rearm)
@@ -133,7 +128,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		run->rearm = false;
 	if (run->rearm)
 		series->nominal_ns = run->rearm_ns;
-	/* due already, to catch up: not to wait for the next tick. Read while it is still ours */
+	/* due already, to catch up. Read while it is still ours */
 	bool catches_up = !run->rearm && series->nominal_ns <= now_ns;
 	if (!arm_again(service, local, run, word, series->nominal_ns))
 		return false;

@@ -1,20 +1,20 @@
 /*
- * Work: what the layers above want run on an executor, by the same face as batches of timers.
+ * What the layers want run on an executor, by the same face as batches of timers.
  *
- * A piece of work is its owner's memory, and a batch with one ticket to an executor. Handing over
- * cannot fail: what the executor refuses or gives back goes onto a stack of the service, whose
- * driver offers it again in its next tick. The driver runs work for the inline executor from there.
+ * A piece of work is its owner's memory, and a batch with one ticket to an executor. What the
+ * executor refuses or gives back goes onto a stack of the service, whose driver offers it again in
+ * its next tick, and runs it for the inline executor.
  *
  * The owner submits work again only from inside run or after it. Once run is called nobody else
  * touches the work: run may free it.
  *
  * Trampoline. If an executor runs tickets inside its submit, tw__work_run pushes the work onto the
- * service's stack, except inside the driver's submit. So a layer's submit runs no user code, and a
- * chain of submits needs one frame.
+ * stack, except inside the driver's submit. So a layer's submit runs no user code, and a chain of
+ * submits needs one frame.
  *
- * The owner of work holds its service (tw__service_hold), which then refuses to close: there is
- * always a driver. A holder that is destroyed while its work is out leaves (tw__service_leave), and
- * close waits for it.
+ * The owner holds its service (tw__service_hold), which then refuses to close: there is always a
+ * driver. A holder that is destroyed while its work is out leaves (tw__service_leave), and close
+ * waits for it.
  *
  * Pairing table
  *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the
@@ -25,7 +25,7 @@
  *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close):
  *       all that holders did came before.
  * Once pushed, work may be run and the last hold be given up. So a push puts off the end of the
- * service until the pusher has looked whether to ring (close.c, CLOSE1).
+ * service until the pusher has looked whether to ring (CLOSE1).
  */
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
@@ -39,7 +39,7 @@ _Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, 
 _Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw__chunk, holder),
 	       "seen as a batch");
 
-/* The service must be held, and the executor alive, for as long as the work is used. */
+/* The service is held, and the executor alive, while the work is used. */
 static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
 				 tw__work_fn *run)
 {
@@ -51,37 +51,27 @@ static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_
 /* To the executor, and if it refuses to the driver; to the executor; to the driver. */
 enum tw__work_way { TW__WORK_OFFER, TW__WORK_TRY, TW__WORK_LATER };
 
-/* What the next three do. */
 TW_PRIVATE int tw__work_bring(struct tw__work *work, enum tw__work_way way);
 
-/*
- * Has run(work) called once, on one of the executor's threads, not here. Any thread. Cannot fail,
- * never blocks.
- */
+/* Has run(work) called once, on the executor, not here. Any thread. Cannot fail, never blocks. */
 static inline void tw__work_submit(struct tw__work *work)
 {
 	(void)tw__work_bring(work, TW__WORK_OFFER);
 }
 
-/* The same; a negative answer: the executor refuses, and the work is still the caller's. */
+/* A negative answer: the executor refuses, and the work is still the caller's. */
 static inline int tw__work_try_submit(struct tw__work *work)
 {
 	return tw__work_bring(work, TW__WORK_TRY);
 }
 
-/*
- * By way of the service's driver, in its next poll. What comes back while the driver offers work
- * waits for the next tick.
- */
+/* By way of the driver. What comes back while it offers work waits for the next tick. */
 static inline void tw__work_submit_later(struct tw__work *work)
 {
 	(void)tw__work_bring(work, TW__WORK_LATER);
 }
 
-/*
- * The owner has ended, and the work calls no user function any more: the driver runs it where it
- * would offer it, so an executor that refuses without end holds up nobody.
- */
+/* The work calls no user function any more: the driver runs it where it would offer it. */
 static inline void tw__work_leave_executor(struct tw__work *work)
 {
 	tw_store_relaxed(&work->executor, tw_executor_inline());
@@ -95,15 +85,14 @@ static inline bool tw__batch_is_work(tw_batch *batch)
 /* tw_run_one of it: 1; 0: inside tw__work_submit, so the driver got it. */
 int tw__work_run(struct tw__work *work);
 
-/* The calling thread is running work of the service. */
 bool tw__inside_work(const tw_service *service);
 
-/* The calling thread is the driver, in a poll: it runs a callback or a piece of work here. */
+/* The driver, in a poll, runs a callback or a piece of work here. */
 bool tw__inside_poll(const tw_service *service);
 
 /* ---------------------------------------------------------------- the driver */
 
-/* Offers, or runs, what was refused in the last tick, and the stack. How many ran. */
+/* What was refused in the last tick, and the stack. How many ran. */
 size_t tw__works_offer(tw_service *service);
 
 static inline bool tw__works_waiting(tw_service *service)
@@ -120,19 +109,16 @@ static inline bool tw__works_waiting(tw_service *service)
 int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
 
-/*
- * The holder has been destroyed, and only waits for its work, or a timer's callback, to return.
- * Then tw__end_may_come.
- */
+/* The holder only waits for its work, or a timer's callback, to return. Then tw__end_may_come. */
 void tw__service_leave(tw_service *service);
 
-/* A hint: layers may come and go. */
+/* A hint. */
 static inline bool tw__service_is_held(tw_service *service)
 {
 	return (uint32_t)tw_load_relaxed(&service->works->holders) != 0;
 }
 
-/* Close: there will be no more. False: there are some; nothing has changed. */
+/* Close: there will be no more. False: there are some. */
 bool tw__service_forbid_holds(tw_service *service);
 
 #endif

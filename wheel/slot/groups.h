@@ -14,7 +14,7 @@ enum { TW__GROUP_INDEX_BITS = 24 };
 
 /* Members are named by their slots; 0: none. */
 struct tw__group {
-	/* of all else but the atomic members; a leaf: nothing is called under it */
+	/* of all but the atomic members; a leaf: nothing is called under it */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t lock;
 	_Atomic uint32_t wanted;            /* threads that wait for the lock */
 	uint32_t first, last;               /* members, in the order in which they entered */
@@ -49,20 +49,20 @@ struct tw__groups {
 	/* NULL until the first group; mapped up to `fresh` */
 	_Atomic(struct tw__group *) table;
 	_Atomic uint32_t fresh; /* the first index never used; 0 is none */
-	/* by index of the group; mapped with the table */
+	/* by index of the group */
 	struct tw__completion *at_end;
 
-	_Atomic uint32_t lock; /* of what follows, and of `fresh` */
-	uint32_t free;         /* the list of indices that are vacant begins there */
+	_Atomic uint32_t lock; /* of what follows, and `fresh` */
+	uint32_t free;         /* first vacant index */
 	uint32_t end;
-	struct tw__region region;   /* of the two arrays, mapped as groups are born */
+	struct tw__region region;
 	struct tw__range ranges[2]; /* table, at_end */
 };
 
 static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
 {
 	TW_ASSERT(index > 0 && index < groups->end);
-	/* acquire: the index may come from a timer's record, not from create */
+	/* acquire: the index may come from a record */
 	return &tw_load_acquire(&groups->table)[index];
 }
 

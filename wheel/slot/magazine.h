@@ -1,6 +1,6 @@
 /*
- * Magazine: a thread's free slots, in a ring, first in first out, as entries with the generation
- * that the free word says.
+ * A thread's free slots, in a ring, first in first out, as entries with the generation that the
+ * free word says.
  *
  * A cancel puts one slot in and a schedule takes one out, and both are counted for statistics. So
  * one store does for both: the ring's positions are these counts, and a shift for each slot that
@@ -10,9 +10,9 @@
  *     the next one comes to position   cancelled + tail_shift
  *
  * The hot paths compare their count with a limit, which may be too low, never too high:
- *     schedule_limit    the value of `scheduled` at which the ring may be empty
- *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to
- *         look for the driver (TW__CANCELS_PER_WAKE)
+ *     schedule_limit  the value of `scheduled` at which the ring may be empty
+ *     cancel_limit    the value of `cancelled` at which it may be full, or the cancel has to look
+ *                     for the driver (TW__CANCELS_PER_WAKE)
  */
 #ifndef TW_WHEEL_MAGAZINE_H
 #define TW_WHEEL_MAGAZINE_H
@@ -21,7 +21,7 @@
 
 enum { TW__MAGAZINE_MIN = 128, TW__MAGAZINE_MAX = 256 };
 
-/* Cancels, which leave dead entries, between two looks whether a driver that sleeps is to sweep. */
+/* Cancels between two looks whether a driver that sleeps is to sweep. */
 enum { TW__CANCELS_PER_WAKE = 512 };
 
 struct tw__magazine {
@@ -35,16 +35,15 @@ struct tw__magazine {
 
 void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/* Gives all its slots to the depot. */
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
 
 /* Sees to it that there is a slot. 0, -EAGAIN, -ENOMEM, as tw__slots_take. */
 int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/* Makes room for a slot where there is none, and sets the limits anew. */
+/* Makes room for a slot, and sets the limits anew. */
 void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/* Slots that long in the magazine have left the cache where there are many timers. */
+/* Where there are many timers, the next slots have left the cache. */
 enum { TW__SLOT_FETCH_AHEAD = 4 };
 
 static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
@@ -79,13 +78,12 @@ static inline uint64_t tw__magazine_peek(const struct tw__magazine *magazine, ui
 	return magazine->entries[(tw__magazine_head(magazine) + n) % TW__MAGAZINE_MAX];
 }
 
-/* Whether the ring is known to have a slot for a schedule. */
 static inline bool tw__magazine_has_one(const struct tw__magazine *magazine)
 {
 	return tw_load_relaxed(&magazine->scheduled) != magazine->schedule_limit;
 }
 
-/* Takes out the first slot, and counts a schedule. There is one. */
+/* Counts a schedule. There is one. */
 static inline uint64_t tw__magazine_schedule(const struct tw__slots *slots,
 					     struct tw__magazine *magazine)
 {
@@ -99,13 +97,12 @@ static inline uint64_t tw__magazine_schedule(const struct tw__slots *slots,
 	return entry;
 }
 
-/* Whether a cancel may put its slot in with no more ado. */
 static inline bool tw__magazine_has_room(const struct tw__magazine *magazine)
 {
 	return tw_load_relaxed(&magazine->cancelled) != magazine->cancel_limit;
 }
 
-/* Puts a slot in, and counts a cancel. There is room. */
+/* Counts a cancel. There is room. */
 static inline void tw__magazine_cancel(struct tw__magazine *magazine, uint64_t entry)
 {
 	TW_ASSERT(tw__magazine_has_room(magazine) && !tw__magazine_is_full(magazine));
@@ -114,7 +111,7 @@ static inline void tw__magazine_cancel(struct tw__magazine *magazine, uint64_t e
 	tw_store_relaxed(&magazine->cancelled, cancelled + 1);
 }
 
-/* Takes n slots out, from the first on; the ring has them. */
+/* There are n. */
 static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
 {
 	TW_ASSERT(n <= tw__magazine_count(magazine));
@@ -123,7 +120,7 @@ static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
 	    tw_load_relaxed(&magazine->scheduled) + tw__magazine_count(magazine);
 }
 
-/* Puts a slot in. The limits are the caller's affair. */
+/* The limits are the caller's affair. */
 static inline void tw__magazine_append(struct tw__magazine *magazine, uint64_t entry)
 {
 	magazine->entries[tw__magazine_tail(magazine) % TW__MAGAZINE_MAX] = entry;

@@ -1,4 +1,4 @@
-/* Slots: the depot, what threads keep of it, and the transition table of word.h for assertions. */
+/* The depot, what threads keep of it, and the transition table of word.h for assertions. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,8 +34,8 @@ static void block_leaves(struct tw__depot *depot, uint32_t block)
 }
 
 /*
- * Words and records of many timers are met at random: with small pages most of that time is spent
- * on translating addresses. All go back with a block of free slots.
+ * Words and records of many timers are met at random: with small pages most of that time goes into
+ * translating addresses. All go back with a block of free slots.
  */
 #define ARRAY(member, huge)                                                                       \
 	{                                                                                         \
@@ -60,7 +60,7 @@ _Static_assert((sizeof(uint32_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are wh
 
 /* ------------------------------------------------------------------------ ranges */
 
-/* Bytes of the arrays that are small and are mapped as a whole, one behind the other. */
+/* Bytes of the arrays that are mapped as a whole, one behind the other. */
 static size_t tables_bytes(const struct tw__slots *slots, size_t *depot_bytes)
 {
 	const size_t line = TW__CACHE_LINE;
@@ -96,7 +96,7 @@ int tw__range_grow(struct tw__range *range, size_t bytes)
 	return r;
 }
 
-/* More slots may be touched. The lock is held. What was mapped before a failure stays mapped. */
+/* The lock is held. What was mapped before a failure stays mapped. */
 static int map_slots(struct tw__slots *slots)
 {
 	struct tw__range *ranges = slots->memory.ranges;
@@ -165,7 +165,7 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 	tw__tiny_unlock(lock);
 }
 
-/* The word is the same as before; an acquire load, for what a reset published with it (WORD4). */
+/* Acquire, for what a reset published with the word (WORD4). */
 static bool far_is(const struct tw__slots *slots, uint32_t slot, uint64_t *word)
 {
 	uint64_t seen = *word;
@@ -201,7 +201,7 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 
 /* ------------------------------------------------------------------- depot */
 
-/* One past the last slot that may be in use: what magazines hold back is no timer's. */
+/* One past the last slot in use: what magazines hold back is no timer's. */
 static uint32_t slots_limit(const struct tw__slots *slots)
 {
 	uint64_t threads = tw_load_relaxed(&slots->threads);
@@ -356,12 +356,9 @@ void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 
 /* ------------------------------------------------------ the table of word.h */
 
-/*
- * Each function below is one group of lines of the transition table: `from` and `to` have one
- * generation.
- */
+/* Each function is one group of lines of the table; `from` and `to` have one generation. */
 
-/* From armed or disarmed. An entry is promised only to a timer that had the promise. */
+/* From armed or disarmed. */
 static bool waiting_may_become(uint64_t from, uint64_t to)
 {
 	if (tw__word_armed(to))
@@ -396,7 +393,6 @@ static bool running_may_become(uint64_t from, uint64_t to)
 	}
 }
 
-/* The generation moves on: only to a free word, and only from a live one. */
 static bool may_become_free(uint64_t from, uint64_t to)
 {
 	return to == tw__word_next_free(from) && tw__word_state(from) != TW__FREE;

@@ -11,9 +11,9 @@
  *       touched. A handle comes after its slot was mapped. Without the check a foreign handle
  *       touches memory that is not there.
  *
- * Generations begin at 1. When the memory of a block of free slots goes back to the system, its
- * words are 0, so each old handle to them is stale (G5). The block remembers the highest generation
- * that its words had, and its slots go on from there.
+ * When the memory of a block of free slots goes back to the system, its words are 0, so each old
+ * handle to them is stale (G5). The block remembers the highest generation that its words had, and
+ * its slots go on from there.
  */
 #ifndef TW_WHEEL_SLOTS_H
 #define TW_WHEEL_SLOTS_H
@@ -37,7 +37,7 @@ struct tw__record {
 	_Atomic uint32_t ext, group;
 };
 
-/* The driver's own knowledge of a RELOCATED timer: where the entry is that counts. */
+/* The driver's own: where the entry of a RELOCATED timer is that counts. */
 enum tw__location_state {
 	TW__NOWHERE,
 	TW__IN_BUCKET, /* in the wheel, for `tick` */
@@ -48,7 +48,7 @@ enum tw__location_state {
 struct tw__location {
 	uint32_t generation;
 	uint16_t state; /* enum tw__location_state */
-	uint16_t level; /* of the wheel: the entry is in the bucket there that has `tick` */
+	uint16_t level; /* of the wheel */
 	uint64_t tick;
 	uint64_t pass; /* of a sweep that has met the entry there since; or 0 */
 };
@@ -70,14 +70,11 @@ enum tw__trait {
 enum { TW__EXT_NONE, TW__EXT_INLINE, TW__SLOT_FIRST };
 
 /*
- * Extension record of a timer with more than fn and arg: each slot has one, of the same index.
- * Others may still read the atomic members when the slot has gone to the next timer (WORD5).
- *
- * Two records are no slot's, and stay zero:
- *   NONE    of timers without an extension record
+ * Extension record of a timer with more than fn and arg, at the index of its slot. Others may still
+ * read the atomic members when the slot has gone to the next timer (WORD5). Two are no slot's, and
+ * stay zero:
+ *   NONE  of timers without an extension record
  *   INLINE  of all plain timers that name the executor tw_executor_inline (outbox.c)
- *
- * Rejected: a depot of extension records. A schedule could fail for want of one.
  */
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
@@ -88,18 +85,18 @@ struct tw__ext {
 	void *context; /* what its runs are under, or NULL */
 };
 
-/* The same of a series, beside it. A reset writes is_moved. */
+/* Of a series, beside its extension record. */
 struct tw__series {
 	uint64_t period_ns;
 	uint64_t nominal_ns; /* the instant at which the next run is due, unless it is_moved */
 	uint64_t runs_left;  /* 0: no end */
 	uint64_t overruns;   /* to be reported to the next run */
-	_Atomic uint32_t is_moved; /* a reset has moved the next run (word.h, WORD7) */
+	_Atomic uint32_t is_moved; /* a reset has moved the next run (WORD7) */
 	uint8_t fixed_delay;
 	uint8_t missed; /* enum tw_missed_policy */
 };
 
-/* Slots whose memory is given back together: 1 << this (depot.h). */
+/* Slots whose memory goes back together: 1 << this. */
 enum { TW__BLOCK_SHIFT = 10 };
 
 /* The arrays, by slot. Those from LOCATIONS on are not of use to all services. */
@@ -115,7 +112,7 @@ enum tw__slot_array {
 	TW__SLOT_ARRAYS
 };
 
-/* The last array: the wheel's chunks (wheel.h). It grows with the others. */
+/* The wheel's chunks (wheel.h) grow with the arrays. */
 enum { TW__ARENA = TW__SLOT_ARRAYS };
 
 struct tw__arena_size {
@@ -127,7 +124,7 @@ struct tw__slots_memory {
 	struct tw__region region;
 	struct tw__range ranges[TW__SLOT_ARRAYS + 1]; /* and the wheel's arena */
 	struct tw__arena_size arena_size;
-	void *tables; /* of the depot, and first_generations; one mapping */
+	void *tables; /* of the depot, and first_generations */
 	size_t tables_bytes;
 };
 
@@ -139,7 +136,7 @@ struct tw__slots {
 	/* the driver's: the latest one that it has seen of a slot */
 	uint32_t *latest_generations;
 	struct tw__link *links;
-	/* by block: what generations go on from; under the lock, while none of it is in use */
+	/* by block: what generations go on from; under the lock */
 	uint32_t *first_generations;
 	struct tw__ext *exts;
 	struct tw__series *series;
@@ -158,7 +155,6 @@ struct tw__slots {
 	struct tw__slots_memory memory;
 };
 
-/* Its line is read often, and written once. */
 static inline void tw__slots_write(struct tw__slots *slots, enum tw__slot_array array)
 {
 	if (tw_unlikely(!tw_load_relaxed(&slots->written[array])))
@@ -168,16 +164,13 @@ static inline void tw__slots_write(struct tw__slots *slots, enum tw__slot_array 
 /* The first bytes of a range may be touched. 0 or -ENOMEM. */
 int tw__range_grow(struct tw__range *range, size_t bytes);
 
-/* Slots are given out only if their part of the arena is mapped. 0 or -ENOMEM. */
+/* 0 or -ENOMEM. */
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__arena_size arena);
 
-/* Also after an init that has failed, or none; and in a forked child: it takes no lock. */
+/* Also after an init that has failed; and in a forked child: it takes no lock. */
 void tw__slots_unmap(struct tw__slots *slots);
 
-/*
- * Takes free slots out of the depot, up to `want`; gives n back. How many, or -EAGAIN: max_timers
- * are in use; -ENOMEM: no more can be mapped.
- */
+/* Up to `want` free slots; gives n back. How many, or -EAGAIN: max_timers are in use; -ENOMEM. */
 int tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
 
@@ -257,7 +250,7 @@ static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slo
 	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].traits);
 }
 
-/* Whether a word that is in use belongs to a timer with an extension record, or to a member. */
+/* Of a word that is in use. */
 static inline bool tw__word_has_record(uint64_t word)
 {
 	uint64_t state = tw__word_state(word);
@@ -265,7 +258,7 @@ static inline bool tw__word_has_record(uint64_t word)
 	       (state == TW__RUNNING && word & TW__HAS_EXT);
 }
 
-/* The name of a slot's timer, or NULL. If `word` is the same timer's after this, so is the name. */
+/* The name of the slot's timer, or NULL; valid if the word is the same timer's after this. */
 static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t slot, uint64_t word)
 {
 	if (!tw__word_has_record(word))

@@ -1,6 +1,6 @@
 /*
  * The control word: 8 bytes that decide a timer's fate. Every change of a live word is a
- * compare-and-swap. The thread that wins it does what follows from the change, and no other does.
+ * compare-and-swap. The thread that wins it does what follows, and no other does.
  *
  *     63 ......... 32 | 31 ... 27 | 26 ............ 0
  *     generation      | state     | armed: deadline, in ticks modulo 2^27; running: marks
@@ -14,51 +14,40 @@
  *   UNFILED       of DISARMED, the same bit: no entry is promised; the bits are 0. Without it, the
  *                 timer is FILED: an entry will be met no later than the tick in the bits
  *
- * Transition table (G: generation)
- *   from            to               by                     with
- *   FREE G          ARMED G          schedule, slot's owner store-release: no other thread writes
- *                                                           a free word
- *   FREE G          DISARMED UNFILED schedule, TW_NEVER     store-release
- *   FREE            FREE later       slot's owner           store (slots.c, tw__slot_entry)
- *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early
- *   ARMED long due  ARMED BEYOND_    drain, resolve         CAS: the deadline stays what it is, and
- *                     RANGE            (driver)             leaves the bits before they wrap
- *   ARMED           ARMED later      reset                  CAS; the entry finds out when its
- *                                                           bucket comes
- *   ARMED           ARMED RELOCATED  reset to earlier       CAS, then a lane entry
- *   ARMED           FREE G+1         cancel, drop, cancel   CAS; the winner owns the slot. No
- *                                    of its group           release
- *   ARMED EXT       RELEASING G      the same               CAS; the winner calls the release
- *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
- *                                                           release is called
- *   ARMED due       RUNNING G        claim (worker)         CAS; the flags become marks
- *   RUNNING         RUNNING+marks    cancel, of its group   CAS
- *                                    too (ENDED), wait
- *                                    (WAITED)
- *   RUNNING         RUNNING+BARRED   close, out of time     CAS
- *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
- *                                                           then a lane entry
- *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters (WAITED)
- *   RUNNING EXT     RELEASING        finish, before release CAS; WAITED stays
- *   RELEASING       RELEASING+WAITED wait                   CAS
- *   RELEASING       FREE G+1         after release          exchange; wakes the waiters (WAITED)
+ * Transition table (G: generation). With a CAS, unless it says otherwise
+ *   from            to               by
+ *   FREE G          ARMED G          schedule; store-release: no other writes a free word
+ *   FREE G          DISARMED UNFILED schedule, TW_NEVER; store-release
+ *   FREE            FREE later       slot's owner (tw__slot_entry); store
+ *   ARMED           ARMED later      drain, if the estimate was too early; reset: the entry finds
+ *                                    out when its bucket comes
+ *   ARMED long due  ARMED BEYOND_    drain, resolve: the deadline stays, and leaves the bits
+ *                     RANGE          before they wrap
+ *   ARMED           ARMED RELOCATED  reset to earlier; then a lane entry
+ *   ARMED           FREE G+1         cancel, drop, cancel of its group: no release. The winner owns
+ *                                    the slot
+ *   ARMED           FREE G+1         schedule, after close, takes its timer back: no release
+ *   ARMED EXT       RELEASING G      cancel, drop, group: the winner calls the release
+ *   ARMED due       RUNNING G        claim (worker); the flags become marks
+ *   RUNNING         RUNNING+marks    cancel, of its group too (ENDED); wait (WAITED); close, out of
+ *                                    time (BARRED)
+ *   RUNNING         ARMED G          finish, re-arm; fails if ENDED or BARRED came; then an entry
+ *   RUNNING         FREE G+1         finish, no EXT; exchange; wakes the waiters (WAITED)
+ *   RUNNING EXT     RELEASING        finish, before release; WAITED stays
+ *   RELEASING       RELEASING+WAITED wait
+ *   RELEASING       FREE G+1         after release; exchange; wakes the waiters (WAITED)
  * and of persistent timers
- *   ARMED           DISARMED         disarm                 CAS; the entry stays, and so do the
- *                                                           bits. Far: UNFILED and RELOCATED
- *   DISARMED        ARMED            reset                  CAS. FILED, and not earlier than the
- *                                                           bits: no entry. Else a lane entry;
- *                                                           FILED: and RELOCATED
- *   DISARMED        DISARMED UNFILED driver or worker that  CAS, before the entry is dropped
- *                                    meets the entry
- *   DISARMED        as ARMED         cancel, drop, group    as there
- *   RUNNING         RUNNING+REARMED  reset                  CAS; the deadline is in far_ticks
- *   RUNNING+REARMED RUNNING          disarm                 CAS
- *   RUNNING         DISARMED UNFILED finish                 CAS; fails if a mark came
- *   RUNNING+REARMED ARMED            finish                 CAS, with the deadline in far_ticks;
- *                                                           then a lane entry
- * A CAS that sets a far deadline, or relies on one, is made under the slot's far lock (WORD6):
- * reset, drain, finish, resolve, claim; not cancel, drop, disarm. A slot at its last generation
- * stays FREE (retired).
+ *   ARMED           DISARMED         disarm; entry and bits stay. Far: UNFILED and RELOCATED
+ *   DISARMED        ARMED            reset. FILED, and not earlier than the bits: no entry. Else a
+ *                                    lane entry; FILED: and RELOCATED
+ *   DISARMED        DISARMED UNFILED driver or worker, before it drops the entry
+ *   DISARMED        as ARMED         cancel, drop, group: as there
+ *   RUNNING         RUNNING+REARMED  reset; the deadline is in far_ticks
+ *   RUNNING+REARMED RUNNING          disarm
+ *   RUNNING         DISARMED UNFILED finish; fails if a mark came
+ *   RUNNING+REARMED ARMED            finish, with the deadline in far_ticks; then a lane entry
+ * A CAS that sets a far deadline, or relies on one, is made under the slot's far lock (WORD6). A
+ * slot at its last generation stays FREE (retired).
  *
  * Pairing table (word w of one slot)
  *   WORD1  schedule: record, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg,
@@ -66,34 +55,32 @@
  *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire.
  *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot: w.
  *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes
- *       nothing and orders nothing.
+ *       and orders nothing.
  *   WORD5  record's ext and group, and the extension record's executor, traits and name:
  *       store-release (schedule) -> load-acquire (route, reset, close), then w, relaxed or
- *       stronger. They go to their next owner after w has left ARMED for good: a thread that
- *       reads what the next owner wrote finds w no longer armed. Before a compare-and-swap of w
- *       relaxed loads do.
+ *       stronger. They go to their next owner after w has left ARMED for good: a thread that reads
+ *       what the next owner wrote finds w no longer armed. Before a compare-and-swap of w relaxed
+ *       loads do.
  *   WORD6  far_ticks: written before w's compare-and-swap to BEYOND_RANGE or REARMED, or the store
  *       of a new w, under the slot's far lock -> such a w, then far_ticks, under the lock. Two far
  *       deadlines give one word, so a compare-and-swap that relies on one is made under the lock,
- *       after a look at far_ticks. Without it a word could get another reset's deadline, and the
- *       end of a run could take the deadline of the first reset and succeed after the second.
+ *       after a look at far_ticks. Without it a word could get another reset's deadline.
  *   WORD7  is_moved of a series: store by a reset, then w acq_rel, also within the tick -> claim: w
  *       acquire, then is_moved. The owner clears it while the series runs, or is new. A reset that
  *       fails, or whose slot has gone to another series, at worst rounds an instant up to its tick.
- *       The model is test/model/series.pml.
- *   All else about a word follows from its being one atomic variable (modification order).
+ *       Model: test/model/series.pml.
+ * All else about a word follows from its modification order.
  *
- * Persistent timers. The invariant: an ARMED or a FILED timer has an entry that will be met no
- * later than its deadline bits. A thread that drops an entry of a FILED timer first takes the
- * promise back (tw__unfile): the wheel when the tick of the bits has come (before that it files the
- * entry as that of an armed timer), a worker, an outbox and a drain immediately. A turn expires
- * each bucket that it passes before it publishes its cursor, so the bits of a FILED word are never
- * read too late.
+ * Persistent timers. Invariant: an ARMED or a FILED timer has an entry that will be met no later
+ * than its deadline bits. A thread that drops an entry of a FILED timer first takes the promise
+ * back (tw__unfile): the wheel when the tick of the bits has come, a worker, an outbox and a drain
+ * immediately. A turn expires each bucket that it passes before it publishes its cursor, so the
+ * bits of a FILED word are never read too late.
  *
  * RUNNING and UNFILED promise nothing, so what arms a timer then brings an entry. A timer that is
  * not RELOCATED has one entry if it is ARMED or FILED, none otherwise, and no location: its next
  * entry is like that of a new timer (KIND_DEADLINE). The entry of a RELOCATED timer counts whatever
- * the locations say (KIND_BACK). The model is test/model/location.pml.
+ * the locations say (KIND_BACK). Model: test/model/location.pml.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
  * published one, which never runs ahead of it. Near deadlines lie within a quarter of the bits'
@@ -128,7 +115,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__RELOCATED (UINT64_C(4) << TW__DEADLINE_BITS)
 #define TW__EXT (UINT64_C(8) << TW__DEADLINE_BITS)
 
-/* Marks of RUNNING, in the deadline bits. RELEASING has WAITED. */
+/* Marks of RUNNING, in the deadline bits. RELEASING has WAITED */
 #define TW__HAS_PERSISTENT (TW__PERSISTENT >> TW__DEADLINE_BITS) /* what the flags were */
 #define TW__HAS_EXT (TW__EXT >> TW__DEADLINE_BITS)
 #define TW__ENDED UINT64_C(16)    /* cancelled during the run: no further one */
@@ -151,7 +138,7 @@ static inline bool tw__word_armed(uint64_t word)
 	return word & TW__ARMED;
 }
 
-/* Armed, without EXT, of the generation in the upper half of `generation_bits`. */
+/* Armed, without EXT, of that generation */
 static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 {
 	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT;
@@ -194,26 +181,24 @@ static inline bool tw__tick_is_near(uint64_t tick, uint64_t cursor)
 	return tick - cursor + TW__NEAR_TICKS < 2 * TW__NEAR_TICKS;
 }
 
-/* What a word says of a deadline, written at the published cursor: the tick, or that it is far. */
+/* The deadline bits of a word that is written at the published cursor. */
 static inline uint64_t tw__tick_bits(uint64_t tick, uint64_t cursor)
 {
 	return tw_likely(tw__tick_is_near(tick, cursor)) ? tick & TW__DEADLINE_MASK
 							 : TW__BEYOND_RANGE;
 }
 
-/* The word of the same timer with another deadline. */
 static inline uint64_t tw__word_move(uint64_t word, uint64_t tick_bits)
 {
 	return (word & ~(TW__DEADLINE_MASK | TW__BEYOND_RANGE)) | tick_bits;
 }
 
-/* The same, armed; of a timer that is armed, or disarmed, or has run. */
+/* Of a timer that is armed, or disarmed, or has run. */
 static inline uint64_t tw__word_arm(uint64_t word, uint64_t tick_bits)
 {
 	return tw__word_move(word, tick_bits) | TW__ARMED;
 }
 
-/* The next owner's word: every handle and entry goes stale. */
 static inline uint64_t tw__word_next_free(uint64_t word)
 {
 	return (word & ~(uint64_t)UINT32_MAX) + TW__NEXT_GENERATION;
@@ -226,7 +211,6 @@ static inline bool tw__word_disarmed(uint64_t word)
 	return (word & (TW__ARMED | TW__PERSISTENT)) == TW__PERSISTENT;
 }
 
-/* Armed or disarmed: it neither runs nor ends. */
 static inline bool tw__word_waits(uint64_t word)
 {
 	return word & (TW__ARMED | TW__PERSISTENT);
@@ -238,17 +222,13 @@ static inline bool tw__word_filed(uint64_t word)
 	return (word & (TW__ARMED | TW__PERSISTENT | TW__UNFILED)) == TW__PERSISTENT;
 }
 
-/*
- * Armed or disarmed, without EXT, of the entry's generation; and its deadline bits say when its
- * entry is met at the latest.
- */
+/* Armed or disarmed, without EXT, of the entry's generation, and an entry is promised. */
 static inline bool tw__word_is_plain_and_filed(uint64_t word, uint64_t entry)
 {
 	uint64_t none_of = ~(uint64_t)UINT32_MAX | TW__EXT | TW__BEYOND_RANGE;
 	return !((word ^ (entry & ~(uint64_t)UINT32_MAX)) & none_of) && tw__word_waits(word);
 }
 
-/* A persistent timer that runs. */
 static inline bool tw__word_runs_persistent(uint64_t word)
 {
 	return tw__word_state(word) == TW__RUNNING && word & TW__HAS_PERSISTENT;
@@ -270,7 +250,6 @@ static inline uint64_t tw__word_disarm(uint64_t word)
 /* The flags that a run leaves as they are. */
 #define TW__KEPT (TW__PERSISTENT | TW__RELOCATED | TW__EXT)
 
-/* The word of an armed timer while it runs. */
 static inline uint64_t tw__word_run(uint64_t word)
 {
 	return tw__word_make(tw__word_generation(word), TW__RUNNING,
@@ -298,7 +277,7 @@ static inline bool tw__word_cas_acq_rel(_Atomic uint64_t *at, uint64_t *word, ui
 	return changed;
 }
 
-/* The end of a run or a release, by the one thread that may write then. Returns the old word. */
+/* The end of a run or a release. Returns the old word. */
 static inline uint64_t tw__word_free_seq_cst(_Atomic uint64_t *at, uint64_t to)
 {
 	uint64_t from = tw_exchange_seq_cst(at, to);
@@ -337,22 +316,13 @@ enum tw__kind {
 	TW__KIND_PADDING = 0,
 	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
 	TW__KIND_DEADLINE, /* a timer that has no other entry, value: deadline in ns */
-	/*
-	 * a new timer that counts from its thread's own reading of the clock, value: delay in ns;
-	 * its word says the deadline
-	 */
+	/* a new timer that counts from its own reading of the clock, value: delay in ns */
 	TW__KIND_OWN,
 	/* a further entry for a live timer, which was moved; value: deadline in ticks */
 	TW__KIND_FILE,
-	/*
-	 * the entry of a timer that was handed over, and is not any more: RELOCATED and armed
-	 * again, or not due; value: deadline in ticks
-	 */
+	/* handed over, and not any more: RELOCATED and armed again, or not due; value: in ticks */
 	TW__KIND_BACK,
-	/*
-	 * lane's base: what the published sequence number `value` stands for; the generation's
-	 * bits: drain.c
-	 */
+	/* lane's base: what sequence number `value` stands for; the generation's bits: drain.c */
 	TW__KIND_EPOCH
 };
 

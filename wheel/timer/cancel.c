@@ -3,9 +3,9 @@
  * every timer, its release. Calls the slots, the group's list, the finish bell and user code.
  *
  * An end is one compare-and-swap on the control word, anywhere between schedule and claim. Entries
- * left behind carry a generation that no longer matches. Nothing is unlinked, except from the list
- * of a group. A timer with a release passes through RELEASING: the generation moves only after the
- * release has returned, so that no caller gets "gone" while it runs.
+ * left behind carry a generation that no longer matches. A timer with a release passes through
+ * RELEASING: the generation moves only after the release has returned, so that no caller gets
+ * "gone" while it runs.
  */
 #include "wheel/timer/cancel.h"
 
@@ -140,10 +140,10 @@ bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 
 /* ------------------------------------------------------------------- cancel */
 
-/* The word has changed: look at it again. No outcome. */
+/* Look at the word again. No outcome. */
 enum { CANCEL_AGAIN = -1 };
 
-/* Ends the entry's timer, which had this word, or puts the marks on it. */
+/* Ends the timer, or puts the marks on its word. */
 static inline __attribute__((always_inline)) int cancel_seen(tw_service *service,
 							     struct tw__local *local,
 							     uint64_t entry, uint64_t *word,
@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) int cancel_seen(tw_service *service
 	return done ? TW_RUNNING : CANCEL_AGAIN;
 }
 
-/* A timer that is more than fn and arg, or not armed; or not any more. */
+/* More than fn and arg, or not armed; or not any more. */
 static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct tw__local *local,
 						   uint64_t entry, uint64_t marks)
 {
@@ -177,7 +177,7 @@ static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct t
 	return outcome;
 }
 
-/* local: NULL if not known yet. One probe for both ways would keep its arguments alive too long. */
+/* local: or NULL. One probe for both ways would keep its arguments alive too long. */
 static inline __attribute__((always_inline)) int
 cancel_with(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
 {
@@ -244,7 +244,7 @@ static bool is_own(const tw_service *service, uint64_t entry)
 	return false;
 }
 
-/* The timer's release is one that this thread will call when the innermost one has returned. */
+/* This thread will call its release when the innermost one has returned. */
 static bool is_owed_here(const tw_service *service, uint32_t slot)
 {
 	for (const struct tw__run *run = tw__current_run; run; run = run->outer)

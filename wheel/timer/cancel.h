@@ -7,8 +7,8 @@
 #include "wheel/core/wake.h"
 
 /*
- * What the end of a timer that waits makes of its word: RELEASING, if it has a release: then the
- * winner calls tw__release. Else free (WORD2, WORD3).
+ * The word after the end of a timer that waits: RELEASING, if it has a release: then the winner
+ * calls tw__release. Else free (WORD2, WORD3).
  */
 static inline uint64_t tw__word_ended(const struct tw__slots *slots, uint32_t slot, uint64_t word)
 {
@@ -19,17 +19,17 @@ static inline uint64_t tw__word_ended(const struct tw__slots *slots, uint32_t sl
 		   : tw__word_next_free(word);
 }
 
-/* Counts a timer that has ended. local may be NULL if it was not claimed. */
+/* local: or NULL, if it was not claimed. */
 void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate);
 
 /*
  * The rest for a timer that this thread has cancelled without a release, and that has left its
- * group: it is counted, and its slot goes back. local may be NULL. word: one that it had.
+ * group. local: or NULL. word: one that it had.
  */
 int tw__cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
 			 uint64_t word);
 
-/* The same in few steps: the next compare-and-swap of this thread waits for each. */
+/* The next compare-and-swap of this thread waits for each step. */
 static inline __attribute__((always_inline)) int
 tw__cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
 {
@@ -42,15 +42,15 @@ tw__cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
 }
 
 /*
- * Frees the word of a timer that this thread owns; the timer leaves its group (an index, or 0), its
- * slot goes back, waiters wake. local may be NULL.
+ * Frees the word of this thread's timer, which leaves its group (an index, or 0); its slot goes
+ * back, waiters wake. local: or NULL.
  */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		  uint32_t group);
 
 /*
- * The last step of a timer that is RELEASING, by the thread that ended it: calls its release, if it
- * has one, then sets it free. local may be NULL. True: user code has run.
+ * The last step of a timer that is RELEASING, by the thread that ended it. local: or NULL. True:
+ * user code has run.
  */
 bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		 enum tw_fate fate);
@@ -60,13 +60,12 @@ bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word);
 
 /*
  * A batch whose executor is gone drops this entry: its timer is cancelled. A disarmed timer stays,
- * and the promise of this entry is taken back.
+ * without the promise.
  */
 void tw__cancel_entry(tw_service *service, uint64_t entry);
 
 /*
- * A schedule takes its timer back: neither the schedule nor the end counts, and no release is
- * called. False: the timer has ended otherwise.
+ * A schedule takes its timer back, uncounted and without a release. False: it has ended otherwise.
  */
 bool tw__retract(tw_service *service, uint64_t entry);
 

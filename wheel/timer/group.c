@@ -1,4 +1,4 @@
-/* Groups: creation, cancel, close and destroy, and what the leaving of a member brings about. */
+/* Groups: the calls, and what the leaving of a member brings about. The rules: group.h. */
 #include <errno.h>
 
 #include "wheel/timer/group.h"
@@ -9,8 +9,8 @@
 
 enum {
 	LEAST_GROUPS = 65536,
-	A_HOLD = 32,   /* members that a walk ends under one hold of the lock */
-	GIVES_WAY = 64 /* how long it waits, between two, for a thread to take the lock */
+	A_HOLD = 32,   /* members that a walk ends under one hold */
+	GIVES_WAY = 64 /* spins between two, for a thread that wants the lock */
 };
 
 /* The farthest that a serial number moves on from that of the oldest member. */
@@ -46,8 +46,8 @@ static int make_table(struct tw__groups *groups)
 }
 
 /*
- * An index that was never used. 0; -EAGAIN: none is left; -ENOMEM. The lock is held. Handles of one
- * index are numbered, from a random number on.
+ * An index that was never used. 0, -EAGAIN, -ENOMEM. The lock is held. Handles of one index are
+ * numbered, from a random number on.
  */
 static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint32_t *out)
 {
@@ -99,7 +99,7 @@ int tw_group_create(tw_group *out, tw_service *service)
 
 /* ------------------------------------------------------------------- cancel */
 
-/* Takes the lock if the handle is a group's. NULL: it is none's. */
+/* Takes the lock. NULL: the handle is void. */
 static struct tw__group *find(tw_service *service, tw_group handle)
 {
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
@@ -112,7 +112,7 @@ static struct tw__group *find(tw_service *service, tw_group handle)
 	return NULL;
 }
 
-/* What a walk has ended: members that have left, and the releases that are owed, in order. */
+/* Members that have left, and the releases that are owed, in order. */
 struct ended {
 	uint32_t freed[A_HOLD];
 	unsigned n;
@@ -147,7 +147,7 @@ static bool end_member(tw_service *service, struct tw__group *group, uint32_t sl
 	return true;
 }
 
-/* One hold of the lock, up to the members of that serial number. False: the walk is over. */
+/* One hold, up to the members of that serial number. False: the walk is over. */
 static bool end_some(tw_service *service, struct tw__group *group, uint32_t serial,
 		     struct ended *ended)
 {
@@ -167,7 +167,7 @@ static bool end_some(tw_service *service, struct tw__group *group, uint32_t seri
 	return ends == A_HOLD;
 }
 
-/* Members without a release, which have left. */
+/* Members without a release. */
 static void give_back(tw_service *service, struct tw__local *local, const struct ended *ended)
 {
 	for (unsigned i = 0; i < ended->n; i++) {
@@ -187,7 +187,7 @@ static void give_way(struct tw__group *group)
 		tw_cpu_relax();
 }
 
-/* The frame says which releases this thread still owes, for those who would wait for one. */
+/* The frame says which releases are owed, for those who would wait for one. */
 static void call_releases(tw_service *service, struct tw__local *local, uint32_t slot)
 {
 	struct tw__run frame = {.outer = tw__current_run, .service = service};
@@ -229,7 +229,6 @@ int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
 	struct ended ended = {.owed_first = 0};
 	bool more = end_some(service, group, serial, &ended);
 	tw__group_left(service, group, index, ended.n ? links[ended.freed[0]].serial : serial);
-	/* if the first hold has ended none, there are no more */
 	struct tw__local *local = ended.n || ended.owed_first ? tw__local_of(service) : NULL;
 	give_back(service, local, &ended);
 	while (tw_unlikely(more)) {
@@ -338,7 +337,7 @@ void tw__group_left_slowly(tw_service *service, struct tw__group *group, uint32_
 	bool settled =
 	    group->completion == TW__COMPLETION_NONE || group->completion == TW__COMPLETION_OVER;
 	bool vacates = tw_load_relaxed(&group->dead) && !group->members && settled;
-	if (vacates) { /* for the index's next group; a walk for this one may be about to look */
+	if (vacates) { /* for the next group; a walk for this one may be about to look */
 		tw_store_relaxed(&group->handle,
 				 tw_load_relaxed(&group->handle) + TW__GROUP_INDEX_MASK + 1);
 		group->serial++;

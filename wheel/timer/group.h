@@ -1,43 +1,34 @@
 /*
- * Groups of timers: a list of members under a small lock. A member's place is in an array beside
- * the control words (struct tw__link). Its record names the group, and its word says EXT.
+ * Groups of timers: a list of members under a small lock. A member's place is in struct tw__link.
+ * Its record names the group, and its word says EXT.
  *
  * Rules
- *   1. Schedule takes the lock, refuses if the handle is void or the group closed, appends the slot
- *      under the group's serial number, stores the word, and gives the lock up. Then it pushes the
- *      entry.
- *   2. Claim, re-arm, series, disarm and reset touch no list.
- *   3. The thread that makes a member's word free takes the slot off the list, and then gives it
- *      back. So a listed slot is its member's, or free for a moment, and a walk compares no
- *      generations.
- *   4. Cancel moves the serial number on, and walks from the front to the members of later numbers,
- *      A_HOLD ends a hold. A member that waits ends by the compare-and-swap that any thread would
- *      use. Without a release its word is free, and it leaves. With one it is RELEASING, moves to
- *      the list of ending members, and is owed to this call. A member that runs gets ENDED, and
- *      leaves at its end. A member that is free or RELEASING is another thread's, and is skipped.
- *      There are as many of these two kinds as threads, so the walk begins at the front each time.
- *   5. After the walk the canceling thread calls the releases that are owed to it, without the
- *      lock. A release that waits for a timer whose release is owed on the same thread gets
- *      -EDEADLK.
- *   6. The members of each list are in the order of their serial numbers. So cancel_wait is over
- *      when both fronts have later numbers than its own.
- *   7. The thread that empties a closed group queues its completion (run/completion.c).
- *   8. Destroy makes the handle void. The index goes to another group when the group is dead and
- *      empty, and its completion is over. One thread sees that, under the lock. It also makes the
- *      next group's handle, and moves the serial number on. So create needs no lock of a group.
+ * 1. Schedule, under the lock: refuses if the handle is void or the group closed, appends the slot
+ *    under the group's serial number, stores the word. Then it pushes the entry.
+ * 2. Claim, re-arm, series, disarm and reset touch no list.
+ * 3. The thread that makes a member's word free takes the slot off the list, and then gives it
+ *    back. So a listed slot is its member's, or free for a moment, and a walk compares no
+ *    generations.
+ * 4. Cancel moves the serial number on, and walks from the front to the members of later numbers,
+ *    A_HOLD ends a hold. A member that waits ends by the compare-and-swap that any thread would
+ *    use. Without a release it leaves. With one it is RELEASING, moves to the list of ending
+ *    members, and is owed to this call. A member that runs gets ENDED, and leaves at its end. A
+ *    member that is free or RELEASING is another thread's. There are as many of these two kinds as
+ *    threads, so the walk begins at the front each time.
+ * 5. After the walk the canceling thread calls the releases that it owes. A release that waits for
+ *    a timer whose release the same thread owes gets -EDEADLK.
+ * 6. The members of each list are in the order of their serial numbers. So cancel_wait is over when
+ *    both fronts have later numbers than its own.
+ * 7. The thread that empties a closed group queues its completion (run/completion.c).
+ * 8. Destroy makes the handle void. The index is vacant when the group is dead and empty, and its
+ *    completion is over. One thread sees that, under the lock. It also makes the next group's
+ *    handle, and moves the serial number on. So create needs no lock of a group.
  *
- * Serial numbers wrap. If the oldest member is 2^30 numbers back, which takes as many cancels while
- * it runs, cancel does not move the number on: it then also ends members that enter during the
- * call.
+ * Serial numbers wrap. If the oldest member is 2^30 numbers back, cancel does not move the number
+ * on: it then also ends members that enter during the call.
  *
- * The lock is a leaf: no other lock is taken and nothing is called under it. Between two holds a
- * walk gives way to threads that want the lock.
- *
- * Weak at: many threads that schedule into one group. A group for each connection is the intended
- * use.
- *
- * Rejected: a serial number in each member's tag, so that a cancel is one step. It needs a reaper,
- * and each claim, reset and cancel has to compare.
+ * The lock is a leaf. Between two holds a walk gives way to threads that want it. Weak at: many
+ * threads that schedule into one group.
  *
  * Pairing table
  *   GROUP1  enter, leave, walk: each under the lock. A walk that comes after an entering finds the
@@ -45,9 +36,9 @@
  *       Without the lock around the store of the word a walk could skip a member as free.
  *   GROUP2  leave (under the lock), then finish_bell -> cancel_wait: bell read under the lock that
  *       showed it what to wait for. What callbacks and releases wrote is visible by the lock.
- *   GROUP3  completion: written under the lock. DUE once, by the thread that sees the group closed
- *       and empty; from DUE the work's run and a close of the service contend under the lock, and
- *       one of them calls fn.
+ *   GROUP3  completion: under the lock. DUE once, by the thread that sees the group closed and
+ *       empty; from DUE the work's run and a close of the service contend, and one of them calls
+ *       fn.
  */
 #ifndef TW_WHEEL_GROUP_H
 #define TW_WHEEL_GROUP_H
@@ -57,14 +48,14 @@
 #include "wheel/core/service.h"
 #include "wheel/core/wake.h"
 
-/* What a group calls when its last member has left; touched by groups that have one. */
+/* What a group calls when its last member has left. */
 struct tw__completion {
 	struct tw__work work;
 	tw_fn *fn;
 	void *arg;
 };
 
-/* The group that a handle may mean (tw__group_is, under the lock), or NULL. */
+/* What a handle may mean (tw__group_is, under the lock), or NULL. */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
 {
 	uint32_t index = handle & TW__GROUP_INDEX_MASK;
@@ -107,8 +98,8 @@ static inline void tw__member_unlink(struct tw__group *group, struct tw__link *l
 }
 
 /*
- * The timer that is about to be armed becomes a member. 0: the group's lock is held, for the store
- * of the timer's word; then tw__group_entered. Or -ENOENT, -ESHUTDOWN.
+ * The timer that is about to be armed becomes a member. 0: the lock is held, for the store of its
+ * word; then tw__group_entered. Or -ENOENT, -ESHUTDOWN.
  */
 static inline __attribute__((always_inline)) int tw__group_enter(tw_service *service, uint32_t slot,
 								 uint64_t handle)
@@ -141,8 +132,8 @@ void tw__group_left_slowly(tw_service *service, struct tw__group *group, uint32_
 			   uint32_t serial);
 
 /*
- * Members have left, or the group has closed. Gives up the lock. serial: not above that of any
- * member that has left under this hold.
+ * Members have left, or the group has closed. Gives up the lock. serial: not above that of any of
+ * them.
  */
 static inline void tw__group_left(tw_service *service, struct tw__group *group, uint32_t index,
 				  uint32_t serial)
@@ -153,7 +144,7 @@ static inline void tw__group_left(tw_service *service, struct tw__group *group, 
 		tw__group_unlock(group);
 }
 
-/* The caller has made a member's word free, and still has the slot. index: or 0. */
+/* The caller has made the word free, and still has the slot. index: or 0. */
 static inline void tw__group_leave(tw_service *service, uint32_t index, uint32_t slot)
 {
 	if (tw_likely(!index))
@@ -171,7 +162,7 @@ static inline bool tw__serial_is_after(uint32_t serial, uint32_t other)
 	return (int32_t)(serial - other) > 0;
 }
 
-/* Whether a member is left that entered under that serial number or an earlier one. */
+/* Whether a member of that serial number or an earlier one is left. */
 static inline bool tw__group_has_upto(const struct tw__group *group, const struct tw__link *links,
 				      uint32_t serial)
 {
@@ -183,7 +174,7 @@ static inline bool tw__group_has_upto(const struct tw__group *group, const struc
 
 /* -------------------------------------------------------------------- the run */
 
-/* A callback or release of a member begins, or is over. Relaxed: a gauge. index: or 0. */
+/* Of a member; a gauge. index: or 0. */
 static inline void tw__group_count_run(tw_service *service, uint32_t index, int by)
 {
 	if (tw_unlikely(index))
@@ -192,12 +183,12 @@ static inline void tw__group_count_run(tw_service *service, uint32_t index, int 
 
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
 
-/* Gives back the addresses. Takes no lock: also in a forked child. */
+/* Takes no lock: also in a forked child. */
 void tw__groups_unmap(struct tw__groups *groups);
 
 /*
- * A cancel, of the public function `call`. then: the completion, or NULL; -EALREADY: there is one.
- * The serial number of the last members that it has ended, or an errno.
+ * call: the public function. then: the completion, or NULL; -EALREADY: there is one. The serial
+ * number of the last members that it has ended, or an errno.
  */
 enum tw__group_end { TW__GROUP_STAYS, TW__GROUP_CLOSES, TW__GROUP_DIES };
 int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,

@@ -2,14 +2,12 @@
  * Moving a timer, and disarming a persistent one. Calls the lane, the gate and the far deadlines.
  *
  * To later: one compare-and-swap of the deadline, which the entry finds when its bucket comes. To
- * earlier: a second entry as well (resolve.c). Room for that entry is made before the word is
- * touched, so that a refused reset has changed nothing. A disarmed timer whose entry is promised
- * (word.h) is armed as an armed one is moved.
+ * earlier: a second entry as well (resolve.c), whose room is made before the word is touched, so
+ * that a refused reset has changed nothing. A disarmed timer whose entry is promised (word.h) is
+ * armed as an armed one is moved.
  *
  * Linearisation: the compare-and-swap. Lock-free, except for far timers, and for an arming during
  * the run, which holds the slot's far lock for a few stores.
- *
- * Rejected: an entry for each arming. A connection that is armed often would fill its lane.
  */
 #include "wheel/timer/schedule.h"
 
@@ -24,7 +22,7 @@
 
 /*
  * A plain timer, armed or disarmed, gets a near deadline that is not before that of its entry.
- * False: it is out of the ordinary, or has just changed; nothing was written.
+ * False: nothing was written.
  */
 static inline __attribute__((always_inline)) bool reset_shortly(tw_service *service, tw_timer timer,
 								uint64_t deadline_ns)
@@ -68,7 +66,7 @@ static int count_reset(tw_service *service, bool eager)
 }
 
 /*
- * Writes a deadline together with an entry. The promised one, if there is one, is then one too many
+ * Writes a deadline, and an entry. The promised one, if there is one, is then one too many
  * (RELOCATED). moved: as for tw__deadline_move.
  */
 static int move_with_entry(tw_service *service, uint64_t entry, uint64_t *word, bool promised,
@@ -111,7 +109,6 @@ static int reset_waiting(tw_service *service, uint64_t entry, uint64_t *word, ui
 		return TW__RESET_AGAIN;
 	if (armed && only_earlier && tick >= met)
 		return TW_RESET_KEPT;
-	/* the run of a series learns from its record that it was moved */
 	if (tw_unlikely(*word & TW__EXT) && tw__traits_of(slots, slot) & TW__TRAIT_SERIES)
 		tw_store_relaxed(&slots->series[slot].is_moved, 1); /* WORD7 */
 	else if (armed && tick == met)
@@ -142,7 +139,7 @@ static int rearm_persistent(tw_service *service, uint32_t slot, uint64_t *word, 
 		   : TW__RESET_AGAIN;
 }
 
-/* From inside its own callback: noted, and done when the callback has returned. */
+/* From inside its own callback: done when that has returned. */
 static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, bool only_earlier)
 {
 	if (word & TW__ENDED)
@@ -204,7 +201,6 @@ static __attribute__((noinline)) int reset_out_of_range(const char *call, const 
 	return tw__forked(service) ? -EPERM : tw__bad(-ERANGE, call, what);
 }
 
-/* at: when_ns is a deadline, else a delay. */
 static inline __attribute__((always_inline)) int reset(const char *call, tw_service *service,
 						       tw_timer timer, bool at, uint64_t when_ns,
 						       bool only_earlier)

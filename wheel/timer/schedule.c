@@ -2,23 +2,22 @@
  * Scheduling: a slot, a record, a word, an entry in this thread's lane, a look at the gate. Calls
  * the magazine, the lane and the gate; for a task schedule_task.c, for a member group.h.
  *
- * There are two ways. The short one knows what is usual. All its checks happen before the first
- * store. If one fails, the slow one handles the call from the start. Usual means:
+ * The short way knows what is usual. All its checks happen before the first store. If one fails,
+ * the slow one handles the call from the start. Usual means:
  *   - the kernel has membarrier;
- *   - this thread has used this service last: never so in a forked child (mpsc/base/process.h);
+ *   - this thread has used this service last: never so in a forked child;
  *   - its magazine and its lane's segment have room;
  *   - the deadline lies within the wheel's reach;
  *   - a delay: the gate is open, and its word is that of the lane's epoch (open_short_way). Where
- *     nobody publishes an instant to count from, a delay is a deadline (schedule_counted);
- *   - a deadline: it lies ahead, and the gate accepts. A driver that sleeps, as a user's own loop
- *     does nearly always (gate.h, GATE4), is woken if its plan is later.
- * Both are wait-free, except for growing, and for the lock of a group.
+ *       nobody publishes an instant to count from, a delay is a deadline (schedule_counted);
+ *   - a deadline: it lies ahead, and the gate accepts. A driver that sleeps (GATE4) is woken if its
+ *       plan is later.
+ * Both ways are wait-free, except for growing, and for the lock of a group. Linearisation: the
+ * store of the control word. From then on a cancel through *out works.
  *
- * Linearisation: the store of the control word. From then on a cancel through *out works.
- *
- * Against close: the push is published, then the gate is looked at (gate.h, GATE2). If that says
- * closed, the call takes its timer back: if it can, nothing has happened (-ESHUTDOWN); if not,
- * close has dealt with the timer, and it was accepted.
+ * Against close: the push is published, then the gate is looked at (GATE2). If that says closed,
+ * the call takes its timer back: if it can, nothing has happened (-ESHUTDOWN); if not, close has
+ * dealt with the timer, and it was accepted.
  */
 #include "wheel/timer/schedule.h"
 
@@ -70,8 +69,8 @@ make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *
 }
 
 /*
- * For a new timer's entry, which follows. The border is ahead of the instant that delays count from
- * too: where the driver is late, it moves earlier delays up to there (drain.c).
+ * For a new timer's entry. The border is ahead of the instant that delays count from too: where the
+ * driver is late, it moves earlier delays up to there (drain.c).
  */
 static inline struct tw__lane *lane_for(const tw_service *service, struct tw__local *local,
 					uint64_t tick, uint64_t cursor)
@@ -96,7 +95,7 @@ static inline struct tw__lane *lane_for(const tw_service *service, struct tw__lo
 static int refused(struct tw__local *local, tw_timer *out, int error)
 {
 	if (local) {
-		/* a base or padding: the next push needs nothing unpublished */
+		/* a base or padding */
 		tw__lane_publish(&local->lane);
 		tw__lane_publish(&local->young);
 		tw_bump(&local->rejected, 1);
@@ -106,14 +105,14 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 	return error;
 }
 
-/* A push that found the driver asleep, or the service closed. What the call returns. */
+/* The driver is asleep, or the service closed. What the call returns. */
 static __attribute__((noinline)) int after_push(tw_service *service, struct tw__local *local,
 						uint64_t entry, tw_timer *out)
 {
 	bool closed = tw__gate_refuses(tw__gate_look_after_push(&service->gate));
 	/* else it has ended otherwise, or is close's */
 	int r = closed && tw__retract(service, entry) ? refused(local, out, -ESHUTDOWN) : 0;
-	/* also if closed: the lane holds an entry, which must be met if the timer is close's */
+	/* also if closed: the entry must be met if the timer is close's */
 	tw__wake(service);
 	return r;
 }
@@ -127,8 +126,8 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 
 /*
  * kind: of the entry, and of `value`; at_ns: the deadline, unless the driver reckons it (DELAY).
- * task: instead of fn and arg, or NULL; `plain`: it needs no extension record of its own. False: it
- * is out of the ordinary, or its group refuses. Else *r is what the call returns.
+ * task: instead of fn and arg, or NULL; `plain`: it needs no extension record. False: it is out of
+ * the ordinary, or its group refuses. Else *r is what the call returns.
  */
 static inline __attribute__((always_inline)) bool
 schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, uint64_t at_ns, tw_fn *fn,
@@ -190,8 +189,8 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, uint64
 
 /*
  * Delays may go the short way while the gate's word is the one of this epoch, if sums with the base
- * stay below 2^62, and lead to ticks that a word can say itself. A turn that goes so far that this
- * changes first publishes another word (poll.c).
+ * stay below 2^62, and lead to ticks that a word can say itself. A turn that changes this first
+ * publishes another word (poll.c).
  */
 static void open_short_way(const tw_service *service, struct tw__local *local)
 {
@@ -205,8 +204,8 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
 }
 
 /*
- * The instant to count from where nobody publishes one: the driver sleeps, a manual drive, a clock
- * that moves by hand. It never falls within a lane (G6).
+ * The instant to count from where nobody publishes one: the driver sleeps, a manual drive, a manual
+ * clock. It never falls within a lane (G6).
  */
 static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 {
@@ -216,16 +215,16 @@ static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 	return local->counted_ns = now_ns;
 }
 
-/* The kind of entry that goes with it: only what was published has to be kept in order with it. */
+/* Only what was published has to be kept in order with it. */
 static inline enum tw__kind own_kind(const tw_service *service)
 {
 	return service->time.published ? TW__KIND_OWN : TW__KIND_DEADLINE;
 }
 
 /*
- * The instant that a delay counts from. While the driver ticks it is what it has published for this
- * tick, which it corrects if it comes late (drain.c); the sequence number is put into both lanes
- * when it has changed. Else it is the thread's own reading of the clock. *kind: of the entry.
+ * While the driver ticks: what it has published for this tick, which it corrects if it comes late
+ * (drain.c); the sequence number is put into both lanes when it has changed. Else the thread's own
+ * reading of the clock. *kind: of the entry.
  */
 static uint64_t count_from(tw_service *service, struct tw__local *local, uint64_t gate_word,
 			   enum tw__kind *kind)
@@ -248,7 +247,7 @@ static uint64_t count_from(tw_service *service, struct tw__local *local, uint64_
 	return local->counted_ns;
 }
 
-/* A lane's segment is full: whether the driver, which sleeps, had better publish its time. */
+/* A segment is full: whether the driver, which sleeps, had better publish its time. */
 static bool fills_fast(const tw_service *service, struct tw__local *local)
 {
 	enum { SEGMENTS = 8, TICKS = SEGMENTS * TW__SEGMENT_ENTRIES / TW__BUSY_PUSHES - 1 };
@@ -325,7 +324,7 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 
 /* ------------------------------------------------------------------ the calls */
 
-/* what: the argument of `call` that is a time beyond the range; NULL: the hook knows already. */
+/* what: the argument that is out of range; NULL: the hook knows already. */
 static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer *out,
 						  const char *call, const char *what)
 {
@@ -335,7 +334,6 @@ static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer 
 	return what ? tw__bad(r, call, what) : r;
 }
 
-/* A timer in full, which was checked. */
 static int schedule_full(tw_service *service, const struct tw_task *task,
 			 const struct tw_period *period, tw_timer *out)
 {
@@ -343,7 +341,6 @@ static int schedule_full(tw_service *service, const struct tw_task *task,
 	return schedule_slowly(service, &arming, out);
 }
 
-/* tw_schedule and, with TW_TASK_AT, tw_schedule_at, whatever there is to them. */
 static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t when_ns, tw_fn *fn,
 						  void *arg, tw_timer *out, uint32_t flags)
 {
@@ -359,7 +356,7 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 	return schedule_full(service, &task, NULL, out);
 }
 
-/* Not by what is published: by this thread's reading of the clock, on the way of deadlines. */
+/* By this thread's reading of the clock, on the way of deadlines. */
 static __attribute__((noinline)) int schedule_counted(tw_service *service, uint64_t delay_ns,
 						      tw_fn *fn, void *arg, tw_timer *out)
 {
@@ -397,7 +394,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
 
-/* is_sound: it needs no check but that of its range. */
+/* is_sound: only its range needs a check. */
 static __attribute__((noinline)) int schedule_task(const char *call, tw_service *service,
 						   const struct tw_task *task, bool is_sound,
 						   tw_timer *out)

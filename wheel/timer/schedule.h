@@ -5,14 +5,12 @@
 #include "wheel/core/service.h"
 #include "mpsc/base/entry.h"
 
-/* A deadline that the service cannot express. */
 static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
 {
 	return deadline_ns > service->time.start_ns &&
 	       deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS;
 }
 
-/* Whether the service can express a task's delay, or its deadline. */
 static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flags, uint64_t when_ns)
 {
 	return flags & TW_TASK_AT ? !tw__beyond_range(service, when_ns)
@@ -43,12 +41,12 @@ static inline bool tw__task_is_plain(const tw_service *service, const struct tw_
 	       (!task->executor || task->executor == service->inline_executor);
 }
 
-/* The extension record of a plain task: none, or the one of all that the driver runs. */
+/* None, or the one of all that the driver runs. */
 static inline uint32_t tw__task_shared_ext(tw_service *service, const struct tw_task *task)
 {
 	if (!task->executor || task->executor == service->executor)
 		return TW__EXT_NONE;
-	/* written once: its line is read by all that schedule; published with the word: WORD1 */
+	/* written once; published with the word: WORD1 */
 	if (tw_unlikely(!tw_load_relaxed(&service->named_another)))
 		tw_store_relaxed(&service->named_another, true);
 	return TW__EXT_INLINE;
@@ -65,14 +63,14 @@ static inline bool tw__task_is_usual(const struct tw_task *task)
 
 /*
  * Writes the extension record of a free slot, for a task; of a, which may be NULL: the context, and
- * the series. The record's index.
+ * the series. Its index.
  */
 uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *task,
 		      const struct tw__arming *a);
 
 /*
- * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
- * copy. 0, -EINVAL, -E2BIG, -ERANGE: told.
+ * Checks a task and its period. If they are of another version of the struct, *task becomes
+ * `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE: told.
  */
 int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
 		  struct tw_task *other, struct tw_period *period);
@@ -83,13 +81,13 @@ static inline uint64_t tw__task_persistent(const struct tw_task *task)
 	return task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
 }
 
-/* Says how to arm it. Captures the thread's context, if there is one. */
+/* Captures the thread's context, if there is one. */
 struct tw__arming tw__task_prepare(tw_service *service, const struct tw_task *task,
 				   const struct tw_period *period);
 
 /* ------------------------------------------------------------------- reset.c */
 
-/* Puts the entry of a timer that had none when its word became `armed`. Needs room in the lane. */
+/* The entry of a timer that had none when its word became `armed`. The lane has room. */
 static inline void tw__put_armed_again(const tw_service *service, struct tw__local *local,
 				       uint32_t slot, uint64_t armed, uint64_t tick)
 {
@@ -101,13 +99,10 @@ static inline void tw__put_armed_again(const tw_service *service, struct tw__loc
 		     relocated ? tick : tw__tick_ns(service, tick));
 }
 
-/* The word has changed: look at it again. No errno and no outcome. */
+/* Look at the word again. No errno and no outcome. */
 enum { TW__RESET_AGAIN = 4096 };
 
-/*
- * The reset of the entry's timer, which had this word: what tw_reset returns, or TW__RESET_AGAIN
- * with *word as it is now. closed: the service was, before; it drains.
- */
+/* What tw_reset returns, or TW__RESET_AGAIN with *word as it is now. closed: it drains. */
 int tw__reset_seen(tw_service *service, uint64_t entry, uint64_t *word, uint64_t deadline_ns,
 		   bool only_earlier, bool closed);
 

@@ -1,6 +1,6 @@
 /*
- * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers,
- * checking them, making their extension records. Calls the slots.
+ * Tasks: reading them from older and newer callers, checking them, making their extension records.
+ * Calls the slots.
  */
 #include "wheel/timer/schedule.h"
 
@@ -31,7 +31,7 @@ static bool is_in_range(const tw_service *service, const struct tw_task *task,
 	return tw__when_is_in_range(service, task->flags, task_first_of(task, period));
 }
 
-/* A drain, which does not wait for it, would cut the series short. */
+/* A drain would cut the series short. */
 static bool has_end_in_background(const struct tw_task *task, const struct tw_period *period)
 {
 	return period && period->count && task->flags & TW_TASK_BACKGROUND;
@@ -98,7 +98,7 @@ uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *
 	tw__slots_write(&service->slots, TW__EXTS);
 	/* WORD5: pairs with outbox.c */
 	tw_store_release(&ext->executor, names_another ? task->executor : NULL);
-	/* published with the word: WORD1. Else its line stays unwritten */
+	/* published with the word: WORD1 */
 	if (names_another && !tw_load_relaxed(&service->named_another))
 		tw_store_relaxed(&service->named_another, true);
 	tw_store_release(&ext->traits, traits);   /* WORD5 */
