@@ -67,6 +67,23 @@ struct tw_period {
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn,
 			     void *arg, tw_timer *out);
 
+/*
+ * Gives a series another period. The run that is armed stays where it is (tw_reset moves it); the
+ * runs after it follow at the new period. From the series' own callback the change counts for the
+ * next run, e.g. of a lease that was renewed for another time. A change from another thread while
+ * the callback runs counts for the next run or for the one after it.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            changed
+ *   -ENOENT      the timer has ended, or its release runs
+ *   -ECANCELED   the series was cancelled, and ends after the run that is in progress
+ *   -EINVAL      period_ns is 0; the timer is no series
+ *   -ERANGE      period_ns is above TW_MAX_DELAY_NS
+ *   -ESHUTDOWN   the service is closed
+ */
+TW_API int tw_set_period(tw_service *service, tw_timer timer, uint64_t period_ns);
+
 /* -------------------------------------------------------------------- tasks */
 
 /* Flags of struct tw_task, and of struct tw_strand_task. */

@@ -4,8 +4,9 @@
 #include "calls.h"
 
 static tw_clock *clock;
-static tw_service *service;                 /* driven by hand, on `clock`, inline */
-static tw_timer timer, persistent, running; /* pending; armed; of the callback that runs */
+static tw_service *service;                /* driven by hand, on `clock`, inline */
+static tw_timer timer, persistent, series; /* pending; armed; pending */
+static tw_timer running;                   /* of the callback that runs */
 static tw_group group;
 static uint64_t ns, born_ns; /* born_ns: the service's creation */
 static tw_timer out;
@@ -26,6 +27,7 @@ static void calls(void)
 	CALL(tw_reset_at(service, timer, MS));
 	CALL(tw_reset_earlier(service, timer, 2 * MS));
 	CALL(tw_reset_earlier_at(service, timer, 2 * MS));
+	CALL(tw_set_period(service, series, MS));
 	CALL(tw_remaining(service, timer, &ns));
 	CALL(tw_disarm(service, persistent));
 	CALL(tw_cancel(service, timer));
@@ -92,6 +94,10 @@ static void bad(void)
 	CALL(tw_reset_at(service, (tw_timer){0}, MS));
 	CALL(tw_reset_earlier(service, (tw_timer){0}, MS));
 	CALL(tw_reset_earlier_at(service, (tw_timer){0}, MS));
+	CALL(tw_set_period(service, series, 0));
+	CALL(tw_set_period(service, series, TOO_LONG));
+	CALL(tw_set_period(service, timer, MS));
+	CALL(tw_set_period(service, (tw_timer){0}, MS));
 	CALL(tw_cancel(service, (tw_timer){0}));
 	CALL(tw_cancel_wait(service, (tw_timer){0}, 0));
 	CALL(tw_remaining(service, (tw_timer){0}, &ns));
@@ -115,6 +121,16 @@ static void from_the_callback(void *arg)
 	CALL(tw_remaining(service, running, &ns));
 	CALL(tw_cancel(service, running));
 	calls();
+}
+
+static void from_a_series(void *arg)
+{
+	(void)arg;
+	situation("inside its callback");
+	running = tw_self();
+	CALL(tw_set_period(service, running, MS));
+	MUST(tw_cancel(service, running) == TW_RUNNING ? 0 : -1);
+	CALL(tw_set_period(service, running, MS));
 }
 
 static void of_a_running_timer(void)
@@ -189,6 +205,7 @@ static void open_service(void)
 	MUST(tw_schedule(service, 10 * MS, nothing, NULL, &timer));
 	MUST(tw_schedule_task(service, TASK(.flags = TW_TASK_PERSISTENT, .when_ns = MS),
 			      &persistent));
+	MUST(tw_schedule_every(service, PERIOD(.first_ns = TW_SECOND), nothing, NULL, &series));
 }
 
 static void end_service(void)
@@ -204,6 +221,7 @@ void timers(void)
 	in_child(calls);
 	without_memory(growing_calls);
 	MUST(tw_schedule(service, 0, from_the_callback, NULL, NULL));
+	MUST(tw_schedule_every(service, PERIOD(.first_ns = 0), from_a_series, NULL, NULL));
 	MUST(tw_clock_manual_advance_by(clock, 2 * MS));
 	situation("open");
 	calls();

@@ -1,12 +1,16 @@
 /*
  * A reset of a series: wheel/slot/word.h, WORD7; move in wheel/timer/reset.c; tw__series_begins in
- * wheel/run/series.c.
+ * wheel/run/series.c. With PERIOD: another period of a series: WORD8; tw__period_change and
+ * tw__period_set in wheel/slot/slots.c.
  *
  * Modelled: a series that runs RUNS times, and two threads that reset it, three times in all.
  * Instants are counted in half ticks, so that two of them share a tick. The word is the tick of the
  * next run, or RUNNING. A reset stores is_moved, then does its compare-and-swap, also within the
  * tick. A run is claimed at any time. It stands for the tick of the word if is_moved is stored, or
  * else for the instant of the record.
+ *
+ * PERIOD: the slot has three series, one after the other, and two threads give periods to those
+ * whose handles they know. A series begins with its record, then its word.
  *
  * Left out: whether a run is due (word.pml), the entries (location.pml), far ticks (far.pml). The
  * word carries the number of runs (turn). Without it a reset that sleeps through a whole run could
@@ -15,14 +19,76 @@
  * Holds:
  *   G1  no run stands for an instant before the deadline of a reset that has succeeded
  *   1.2 the phase of a series that nobody has tried to reset is exact
+ *   WORD8 a series has its own period, or one that was given to it, and the last one that was
  *
  *   run: RESETS   G1
  *   run: ALONE    1.2
+ *   run: PERIOD   WORD8
  *   mutant: RESETS MOVED_LATE    is_moved is stored after the compare-and-swap
  *   mutant: RESETS CLEARED_LATE  is_moved is cleared when the series is armed again
  *   mutant: RESETS SILENT        a reset within the tick makes no compare-and-swap
  *   mutant: RESETS TICK_ALONE    a run looks whether the word has another tick, not at is_moved
+ *   mutant: PERIOD SET_UNLOCKED  a new series writes its period without the lock
+ *   mutant: PERIOD LOOK_APART    the look at the word is not under the hold of the store
  */
+#ifdef PERIOD
+#define SERIES 3
+bool lock;
+byte generation;    /* of the word: even: free, odd: series generation / 2 */
+byte period;        /* in the record: 10 * series + the number of the change; its own: 0 */
+byte given[SERIES]; /* the last change that has succeeded */
+byte changes;
+
+active [2] proctype changer()
+{
+	byte which, seen;
+	do
+	:: changes < 3 ->
+		if
+		:: which = 0
+		:: which = 1
+		:: which = 2
+		fi;
+		atomic { !lock -> lock = true };
+		seen = generation;
+#ifdef LOOK_APART
+		lock = false;
+		atomic { !lock -> lock = true };
+#endif
+		if
+		:: seen == 2 * which + 1 ->
+			atomic { changes++; period = 10 * which + changes; given[which] = changes }
+		:: else
+		fi;
+		lock = false
+	:: else -> break
+	od
+}
+
+active proctype owner()
+{
+	byte n, own;
+	do
+	:: n < SERIES ->
+#ifndef SET_UNLOCKED
+		atomic { !lock -> lock = true };
+#endif
+		period = 10 * n;
+#ifndef SET_UNLOCKED
+		lock = false;
+#endif
+		generation++;
+		do
+		:: own < 2 -> own++; assert(period == 10 * n + given[n]) /* WORD8: a run */
+		:: break
+		od;
+		own = 0;
+		generation++;
+		n++
+	:: else -> break
+	od
+}
+#else
 #define RUNNING 0
 #define RUNS 3
 #define PERIOD 3
@@ -127,3 +193,4 @@ active proctype runner()
 	:: else -> break
 	od
 }
+#endif

@@ -31,6 +31,7 @@ void check_calls(tw_service *service, tw_timer timer)
 	child_eq(out.id, 0);
 	child_eq(tw_schedule_task(service, &task, NULL), -EPERM);
 	child_eq(tw_reset(service, timer, MS), -EPERM);
+	child_eq(tw_set_period(service, timer, MS), -EPERM);
 	child_eq(tw_disarm(service, timer), -EPERM);
 	child_eq(tw_cancel(service, timer), -EPERM);
 	child_eq(tw_cancel_wait(service, timer, TW_FOREVER), -EPERM);

@@ -161,6 +161,12 @@ static void earlier(const struct words *words)
 			      : tw_reset_earlier(service, all.timers[n].id, ms_of(words, "by")));
 }
 
+static void set_period(const struct words *words)
+{
+	EACH_NUMBER (words, n)
+		say_answer(tw_set_period(all.rig.service, all.timers[n].id, ms_of(words, "to")));
+}
+
 static void cancel(const struct words *words)
 {
 	EACH_NUMBER (words, n)
@@ -335,6 +341,7 @@ static const struct verb verbs[] = {
     {"timer", timer},
     {"reset", reset},
     {"earlier", earlier},
+    {"period", set_period},
     {"cancel", cancel},
     {"cancel_wait", cancel_wait},
     {"disarm", disarm},

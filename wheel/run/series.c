@@ -26,8 +26,9 @@ void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__
 	}
 	if (!series->fixed_delay && series->missed != TW_MISSED_BURST &&
 	    now_ns > series->nominal_ns) {
-		uint64_t missed = (now_ns - series->nominal_ns) / series->period_ns;
-		series->nominal_ns += missed * series->period_ns; /* planted: begins_early */
+		uint64_t period_ns = tw_load_relaxed(&series->period_ns); /* WORD8 */
+		uint64_t missed = (now_ns - series->nominal_ns) / period_ns;
+		series->nominal_ns += missed * period_ns; /* planted: begins_early */
 		count_missed(local, series, missed);
 	}
 	run->due_ns = series->nominal_ns;
@@ -39,17 +40,18 @@ void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__
 static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__series *series,
 			   uint64_t now_ns)
 {
+	uint64_t period_ns = tw_load_relaxed(&series->period_ns); /* WORD8 */
 	if (series->runs_left && --series->runs_left == 0)
 		return false;
 	if (series->fixed_delay) {
 		/* planted: delay_from_instant */
-		series->nominal_ns = now_ns + series->period_ns;
+		series->nominal_ns = now_ns + period_ns;
 	} else {
-		series->nominal_ns += series->period_ns;
+		series->nominal_ns += period_ns;
 		if (series->nominal_ns <= now_ns) {
-			uint64_t missed = tw__instants_missed(series->missed, series->period_ns,
+			uint64_t missed = tw__instants_missed(series->missed, period_ns,
 							      now_ns - series->nominal_ns);
-			series->nominal_ns += missed * series->period_ns;
+			series->nominal_ns += missed * period_ns;
 			count_missed(local, series, missed);
 		}
 	}

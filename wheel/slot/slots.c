@@ -199,6 +199,34 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 	return done;
 }
 
+void tw__period_set(struct tw__slots *slots, uint32_t slot, uint64_t period_ns)
+{
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	tw_store_relaxed(&slots->series[slot].period_ns, period_ns); /* WORD8 */
+	tw__tiny_unlock(lock);
+}
+
+int tw__period_change(struct tw__slots *slots, uint64_t entry, uint64_t period_ns)
+{
+	uint32_t slot = (uint32_t)entry;
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	uint32_t traits = tw__traits_of(slots, slot); /* WORD5 */
+	uint64_t word = tw_load_acquire(&slots->words[slot]), state = tw__word_state(word);
+	uint64_t marks = state == TW__RUNNING ? word : 0;
+	int r = 0;
+	if ((word ^ entry) >> TW__GENERATION_SHIFT || state == TW__FREE || state == TW__RELEASING)
+		r = -ENOENT;
+	else if (!tw__word_has_record(word) || !(traits & TW__TRAIT_SERIES))
+		r = -EINVAL; /* told by the caller */
+	else if (marks & (TW__ENDED | TW__BARRED))
+		r = marks & TW__ENDED ? -ECANCELED : -ESHUTDOWN;
+	else /* WORD8 */
+		/* planted: period_apart */
+		tw_store_relaxed(&slots->series[slot].period_ns, period_ns);
+	tw__tiny_unlock(lock);
+	return r;
+}
+
 /* ------------------------------------------------------------------- depot */
 
 /* One past the last slot in use: what magazines hold back is no timer's. */

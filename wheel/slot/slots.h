@@ -87,7 +87,7 @@ struct tw__ext {
 
 /* Of a series, beside its extension record. */
 struct tw__series {
-	uint64_t period_ns;
+	_Atomic uint64_t period_ns; /* WORD8 */
 	uint64_t nominal_ns; /* the instant at which the next run is due, unless it is_moved */
 	uint64_t runs_left;  /* 0: no end */
 	uint64_t overruns;   /* to be reported to the next run */
@@ -151,7 +151,7 @@ struct tw__slots {
 	/* of the depot; the driver only tries it. Each schedule reads what is above */
 	alignas(TW__CACHE_LINE) pthread_mutex_t lock;
 	struct tw__depot depot;                    /* free slots that are in no magazine */
-	_Atomic uint32_t far_locks[TW__FAR_LOCKS]; /* of far_ticks, by slot */
+	_Atomic uint32_t far_locks[TW__FAR_LOCKS]; /* of far_ticks and period_ns, by slot */
 	struct tw__slots_memory memory;
 };
 
@@ -194,6 +194,13 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
 bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick);
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t was,
 		  uint64_t moved, uint64_t tick);
+
+/*
+ * The period of a series (WORD8): of a new one; of the entry's timer. 0, -ENOENT: it has ended,
+ * -ECANCELED or -ESHUTDOWN: it ends after this run, -EINVAL: no series.
+ */
+void tw__period_set(struct tw__slots *slots, uint32_t slot, uint64_t period_ns);
+int tw__period_change(struct tw__slots *slots, uint64_t entry, uint64_t period_ns);
 
 /* The deadline of an armed word, near ones as read from `base`. Returns as tw__far_read. */
 static inline bool tw__deadline_read(struct tw__slots *slots, uint32_t slot, uint64_t *word,

@@ -69,6 +69,9 @@
  *       acquire, then is_moved. The owner clears it while the series runs, or is new. A reset that
  *       fails, or whose slot has gone to another series, at worst rounds an instant up to its tick.
  *       Model: test/model/series.pml.
+ *   WORD8  period_ns of a series: schedule and tw_set_period store it under the slot's far lock,
+ *       under which tw_set_period looks at w. So a call that is held up until the slot has gone to
+ *       another series stores before that one does -> the run: relaxed, the old or the new period.
  * All else about a word follows from its modification order.
  *
  * Persistent timers. Invariant: an ARMED or a FILED timer has an entry that will be met no later

@@ -80,7 +80,7 @@ static void make_series(struct tw__slots *slots, uint32_t slot, const struct tw_
 	tw__slots_write(slots, TW__SERIES);
 	tw_store_relaxed(&series->is_moved, 0); /* WORD7 */
 	series->nominal_ns = first_ns;
-	series->period_ns = period->period_ns;
+	tw__period_set(slots, slot, period->period_ns);
 	series->runs_left = period->count;
 	series->overruns = 0;
 	series->fixed_delay = period->mode == TW_FIXED_DELAY;

@@ -41,6 +41,7 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_reset_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_earlier, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_earlier_at, "service", NULL, timer, 0);
+	NULL_ROW(tw_set_period, "service", NULL, timer, 0);
 	NULL_ROW(tw_disarm, "service", NULL, timer);
 	NULL_ROW(tw_cancel, "service", NULL, timer);
 	NULL_ROW(tw_cancel_wait, "service", NULL, timer, 0);
@@ -249,12 +250,15 @@ Test(misuse_timers, tasks)
 	TASK_ROW(-EINVAL, "tw_period.mode", OF(.period = &first));
 }
 
-Test(misuse_timers, persistent_timers)
+Test(misuse_timers, timers_of_another_kind)
 {
 	tw_timer timer;
 	cr_assert(tw_schedule(manual, 0, misuse_fn, NULL, &timer) == 0);
 	ROW(-EINVAL, "tw_disarm: the timer is not persistent: schedule it with TW_TASK_PERSISTENT",
 	    tw_disarm(manual, timer));
+	ROW(-EINVAL, "tw_set_period: the timer is no series", tw_set_period(manual, timer, 1));
+	ROW(-EINVAL, "tw_set_period: period_ns" BAD, tw_set_period(manual, timer, 0));
+	ROW(-ERANGE, "tw_set_period: period_ns" BAD, tw_set_period(manual, timer, TOO_LONG));
 	cr_assert(tw_cancel(manual, timer) == TW_CANCELLED);
 }
 

@@ -133,3 +133,40 @@ Test(timer_series_races, a_move_and_a_claim_in_the_middle_of_each_other)
 	meet_at_each_point(false);
 	meet_at_each_point(true);
 }
+
+/* ------------------------------------------------------------ a period that comes too late */
+
+static void set_period(void *unused)
+{
+	answer = tw_set_period(rig.service, probe.timer, SECOND);
+}
+
+/* The series has ended, and its slot is another one's. */
+static void end_and_reuse(void *arg)
+{
+	struct probe *next = arg;
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	while (probe_schedule_every(next, rate_of(SECOND, 7 * SECOND, 0)),
+	       (uint32_t)next->timer.id != (uint32_t)probe.timer.id)
+		expect_eq(tw_cancel(rig.service, next->timer), TW_CANCELLED);
+}
+
+Test(timer_series_races, a_late_period_does_not_reach_the_next_series)
+{
+	unsigned changed = 0, refused = 0;
+	for (unsigned nth = 1, stopped = true; stopped; nth++) {
+		struct probe next = PROBE(&rig, 2);
+		probe = PROBE(&rig, 1);
+		probe_schedule_every(&probe, rate_of(3 * SECOND, 3 * SECOND, 0));
+		stopped = interleave(nth, set_period, NULL, end_and_reuse, &next);
+		answer == 0 ? changed++ : refused++;
+		expect_eq(answer == 0 || answer == -ENOENT, true);
+		rig_advance(&rig, SECOND);
+		uint64_t left_ns = 0;
+		expect_eq(tw_remaining(rig.service, next.timer, &left_ns), 0);
+		expect_eq(left_ns, 7 * SECOND);
+		expect_eq(tw_cancel(rig.service, next.timer), TW_CANCELLED);
+	}
+	if (INTERLEAVES)
+		expect_eq(changed > 0 && refused > 0, true);
+}
