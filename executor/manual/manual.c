@@ -59,7 +59,7 @@ static void update_fd(tw_manual *manual)
 static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_manual *manual = (tw_manual *)self;
-	/* now: once the run is in the queue, it may end all */
+	/* read now: once the run is in the queue, it may end all */
 	tw_manual_notify_fn *notify = manual->notify;
 	void *notify_arg = manual->notify_arg;
 	pthread_mutex_lock(&manual->lock);

@@ -64,7 +64,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	return serial < 0 ? (int)serial : 0;
 }
 
-/* If it is due, this thread calls it. Its work comes later. */
+/* Calls the completion if it is due. Its work comes later. */
 static void complete_here(tw_service *service, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);

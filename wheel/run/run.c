@@ -153,7 +153,7 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 
 /* --------------------------------------------------------------------- run */
 
-/* Alive but not due: back to the driver, who alone files. */
+/* The entry is alive but not due. It goes back to the driver, who alone files. */
 static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
 	tw__lane_grow_reserved(&local->lane, 1);
@@ -185,9 +185,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 				return false;
 			continue;
 		}
-		uint64_t cursor =
-		    /* not behind the batch's */
-		    tw_load_relaxed(&service->gate.cursor);
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
 		if (tw_unlikely(word & TW__BEYOND_RANGE) &&
 		    !tw__far_read(&service->slots, slot, &word, &tick))
@@ -322,7 +320,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* ------------------------------------------------- for executors of others */
 
-/* 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* Returns 0, -EINVAL (NULL) or -EPERM (in a forked child). */
 static int check_ticket(const char *call, tw_batch *batch)
 {
 	if (!batch)
@@ -333,7 +331,7 @@ static int check_ticket(const char *call, tw_batch *batch)
 	return tw__forked(service) ? -EPERM : 0;
 }
 
-/* -1: the executor has used a ticket twice; found after the last one. */
+/* Returns an index, or -1: the executor has used a ticket twice. */
 static int claim_ticket(tw_batch *batch)
 {
 	int index = tw__batch_claim(batch);

@@ -62,17 +62,17 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
-/* The chunk is a batch of that outbox, and counts as out until it has returned. */
+/* Makes the chunk a batch of that outbox. It counts as out until it has returned. */
 tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
 			   uint32_t outbox, uint64_t now_ns);
 
-/* An executor refused: the batch is an ordinary chunk again. */
+/* An executor has refused the batch, which is an ordinary chunk again. */
 void tw__batch_retract(tw_service *service);
 
-/* The index of the next entry, or -1. */
+/* Claims the next entry. Returns its index, or -1. */
 int tw__batch_claim(tw_batch *batch);
 
-/* The n-th that is left becomes the next. Nobody else claims meanwhile. */
+/* Makes the n-th entry that is left the next. Nobody else claims meanwhile. */
 void tw__batch_prefer(tw_batch *batch, unsigned nth);
 
 /* The caller holds tickets for all of them. */
@@ -91,7 +91,7 @@ static inline void tw__batch_end_all(tw_batch *batch)
 	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
 }
 
-/* n claimed entries are over; then the batch may be gone. */
+/* n claimed entries are over. The batch may be gone afterwards. */
 void tw__batch_finish(tw_batch *batch, unsigned n);
 
 extern tw_executor tw__inline_executor;
@@ -104,7 +104,7 @@ extern tw_executor tw__inline_executor;
  * something reads the clock: tw__run_clock_exact.
  */
 
-/* All zero: nothing was read yet. */
+/* All members are 0 until it is first read. */
 struct tw__run_clock {
 	uint64_t now_ns; /* the last reading; 0: none */
 	bool estimated;  /* it is the register's */
@@ -137,21 +137,21 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 	return base + ((word - base) & TW__DEADLINE_MASK);
 }
 
-/* True: a callback was run, and the clock read after it. */
+/* Returns true if a callback was run, and the clock read after it. */
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		   struct tw__run_clock *clock);
 
-/* As tw_run_one, of the n-th that is left. For the simulation. */
+/* As tw_run_one, for the n-th entry that is left. For the simulation. */
 TW_PRIVATE int tw__run_nth(tw_batch *batch, unsigned nth);
 
 /* tw_run_one without its checks. */
 int tw__run_one(tw_batch *batch);
 
-/* Of a chunk that was not submitted, on the driver. How many callbacks ran. */
+/* Runs entries of a chunk on the driver. Returns how many callbacks ran. */
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
 		      bool forced, size_t budget, uint64_t now_ns);
 
-/* Histograms, a lane reserve. False: out of memory. */
+/* Makes the histograms and the lane's reserve. Returns false if memory is short. */
 bool tw__local_ready_to_run(struct tw__local *local);
 
 /* ------------------------------------------------------- what follows on a run */

@@ -58,7 +58,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	return !tw__beyond_range(service, series->nominal_ns);
 }
 
-/* From the reserve of this thread's lane. */
+/* Takes the entry from the reserve of this thread's lane. */
 static void push_again(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		       uint64_t armed, uint64_t tick)
 {
@@ -130,7 +130,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		run->rearm = false;
 	if (run->rearm)
 		series->nominal_ns = run->rearm_ns;
-	/* due already, to catch up. Read while it is still ours */
+	/* read while the series is still this thread's */
 	bool catches_up = !run->rearm && series->nominal_ns <= now_ns;
 	if (!arm_again(service, local, run, word, series->nominal_ns))
 		return false;

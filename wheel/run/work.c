@@ -2,7 +2,6 @@
 
 #include "wheel/core/frame.h"
 
-/* For the next tick. */
 static void work_defer(struct tw__works *works, struct tw__work *work)
 {
 	work->next = NULL;
@@ -21,7 +20,7 @@ static void bring_later(struct tw__work *work)
 		tw__work_push_and_ring(service, work);
 }
 
-/* Inside an executor's submit that tw__work_bring has called. */
+/* This thread is inside an executor's submit that tw__work_bring has called. */
 static _Thread_local bool submitting;
 
 static int work_hand_over(struct tw__work *work, tw_executor *executor, bool runs_nothing)
@@ -80,7 +79,7 @@ int tw__work_run(struct tw__work *work)
 
 /* ---------------------------------------------------------------- the driver */
 
-/* In the order of the pushes. */
+/* Returns the works in the order of their pushes. */
 static struct tw__work *take_all(_Atomic(struct tw__work *) *stack)
 {
 	struct tw__work *work = tw_exchange_acquire(stack, NULL), *first = NULL;
@@ -93,7 +92,7 @@ static struct tw__work *take_all(_Atomic(struct tw__work *) *stack)
 	return first;
 }
 
-/* True: it was run here, and counts. */
+/* Returns true if the work was run here, and counts. */
 static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);

@@ -39,7 +39,7 @@ _Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, 
 _Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw__chunk, holder),
 	       "seen as a batch");
 
-/* The service is held, and the executor alive, while the work is used. */
+/* Needs a service that is held, and an executor that lives, while the work is used. */
 static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
 				 tw__work_fn *run)
 {
@@ -59,13 +59,13 @@ static inline void tw__work_submit(struct tw__work *work)
 	(void)tw__work_bring(work, TW__WORK_OFFER);
 }
 
-/* A negative answer: the executor refuses, and the work is still the caller's. */
+/* If the answer is negative, the executor refuses, and the work is still the caller's. */
 static inline int tw__work_try_submit(struct tw__work *work)
 {
 	return tw__work_bring(work, TW__WORK_TRY);
 }
 
-/* By way of the driver. What comes back while it offers work waits for the next tick. */
+/* Goes by way of the driver. Work that comes back while it offers waits for the next tick. */
 static inline void tw__work_submit_later(struct tw__work *work)
 {
 	(void)tw__work_bring(work, TW__WORK_LATER);
@@ -87,12 +87,12 @@ int tw__work_run(struct tw__work *work);
 
 bool tw__inside_work(const tw_service *service);
 
-/* The driver, in a poll, runs a callback or a piece of work here. */
+/* Tells whether the calling thread is the driver, inside a poll. */
 bool tw__inside_poll(const tw_service *service);
 
 /* ---------------------------------------------------------------- the driver */
 
-/* What was refused in the last tick, and the stack. How many ran. */
+/* Offers what was refused in the last tick, and the stack. Returns how many ran. */
 size_t tw__works_offer(tw_service *service);
 
 static inline bool tw__works_waiting(tw_service *service)
@@ -112,13 +112,12 @@ void tw__service_let_go(tw_service *service);
 /* The holder only waits for its work, or a timer's callback, to return. Then tw__end_may_come. */
 void tw__service_leave(tw_service *service);
 
-/* A hint. */
 static inline bool tw__service_is_held(tw_service *service)
 {
 	return (uint32_t)tw_load_relaxed(&service->works->holders) != 0;
 }
 
-/* Close: there will be no more. False: there are some. */
+/* For close: forbids further holds. Returns false if there are some. */
 bool tw__service_forbid_holds(tw_service *service);
 
 #endif

@@ -43,7 +43,7 @@ int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
 /* Makes room for a slot, and sets the limits anew. */
 void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/* Where there are many timers, the next slots have left the cache. */
+/* Fetched before they are taken: where there are many timers, slots have left the cache. */
 enum { TW__SLOT_FETCH_AHEAD = 4 };
 
 static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
@@ -83,7 +83,7 @@ static inline bool tw__magazine_has_one(const struct tw__magazine *magazine)
 	return tw_load_relaxed(&magazine->scheduled) != magazine->schedule_limit;
 }
 
-/* Counts a schedule. There is one. */
+/* Takes the first slot, and counts a schedule. */
 static inline uint64_t tw__magazine_schedule(const struct tw__slots *slots,
 					     struct tw__magazine *magazine)
 {
@@ -102,7 +102,7 @@ static inline bool tw__magazine_has_room(const struct tw__magazine *magazine)
 	return tw_load_relaxed(&magazine->cancelled) != magazine->cancel_limit;
 }
 
-/* Counts a cancel. There is room. */
+/* Puts a slot in, and counts a cancel. */
 static inline void tw__magazine_cancel(struct tw__magazine *magazine, uint64_t entry)
 {
 	TW_ASSERT(tw__magazine_has_room(magazine) && !tw__magazine_is_full(magazine));
@@ -111,7 +111,6 @@ static inline void tw__magazine_cancel(struct tw__magazine *magazine, uint64_t e
 	tw_store_relaxed(&magazine->cancelled, cancelled + 1);
 }
 
-/* There are n. */
 static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
 {
 	TW_ASSERT(n <= tw__magazine_count(magazine));
@@ -120,7 +119,7 @@ static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
 	    tw_load_relaxed(&magazine->scheduled) + tw__magazine_count(magazine);
 }
 
-/* The limits are the caller's affair. */
+/* The caller sets the limits. */
 static inline void tw__magazine_append(struct tw__magazine *magazine, uint64_t entry)
 {
 	magazine->entries[tw__magazine_tail(magazine) % TW__MAGAZINE_MAX] = entry;

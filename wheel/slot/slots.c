@@ -165,7 +165,7 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 	tw__tiny_unlock(lock);
 }
 
-/* Acquire, for what a reset published with the word (WORD4). */
+/* An acquire load, for what a reset published with the word (WORD4). */
 static bool far_is(const struct tw__slots *slots, uint32_t slot, uint64_t *word)
 {
 	uint64_t seen = *word;
@@ -386,7 +386,6 @@ void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 
 /* Each function is one group of lines of the table; `from` and `to` have one generation. */
 
-/* From armed or disarmed. */
 static bool waiting_may_become(uint64_t from, uint64_t to)
 {
 	if (tw__word_armed(to))

@@ -85,7 +85,7 @@ struct tw__ext {
 	void *context; /* what its runs are under, or NULL */
 };
 
-/* Of a series, beside its extension record. */
+/* The part of a series, beside its extension record. */
 struct tw__series {
 	_Atomic uint64_t period_ns; /* WORD8 */
 	uint64_t nominal_ns; /* the instant at which the next run is due, unless it is_moved */
@@ -167,10 +167,13 @@ int tw__range_grow(struct tw__range *range, size_t bytes);
 /* 0 or -ENOMEM. */
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__arena_size arena);
 
-/* Also after an init that has failed; and in a forked child: it takes no lock. */
+/* Works after an init that has failed, and in a forked child: it takes no lock. */
 void tw__slots_unmap(struct tw__slots *slots);
 
-/* Up to `want` free slots; gives n back. How many, or -EAGAIN: max_timers are in use; -ENOMEM. */
+/*
+ * Takes up to `want` free slots; gives n back. Returns how many, -EAGAIN (max_timers are in use) or
+ * -ENOMEM.
+ */
 int tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
 
@@ -196,8 +199,8 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 		  uint64_t moved, uint64_t tick);
 
 /*
- * The period of a series (WORD8): of a new one; of the entry's timer. 0, -ENOENT: it has ended,
- * -ECANCELED or -ESHUTDOWN: it ends after this run, -EINVAL: no series.
+ * Sets the period of a new series, or of the entry's timer (WORD8). The latter returns 0; -ENOENT:
+ * it has ended; -ECANCELED or -ESHUTDOWN: it ends after this run; -EINVAL: no series.
  */
 void tw__period_set(struct tw__slots *slots, uint32_t slot, uint64_t period_ns);
 int tw__period_change(struct tw__slots *slots, uint64_t entry, uint64_t period_ns);
@@ -257,7 +260,7 @@ static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slo
 	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].traits);
 }
 
-/* Of a word that is in use. */
+/* The word is in use. */
 static inline bool tw__word_has_record(uint64_t word)
 {
 	uint64_t state = tw__word_state(word);

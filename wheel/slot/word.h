@@ -141,7 +141,7 @@ static inline bool tw__word_armed(uint64_t word)
 	return word & TW__ARMED;
 }
 
-/* Armed, without EXT, of that generation */
+/* Tells whether a word is armed, without EXT, and of that generation. */
 static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 {
 	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT;
@@ -196,7 +196,7 @@ static inline uint64_t tw__word_move(uint64_t word, uint64_t tick_bits)
 	return (word & ~(TW__DEADLINE_MASK | TW__BEYOND_RANGE)) | tick_bits;
 }
 
-/* Of a timer that is armed, or disarmed, or has run. */
+/* The timer is armed, or disarmed, or has run. */
 static inline uint64_t tw__word_arm(uint64_t word, uint64_t tick_bits)
 {
 	return tw__word_move(word, tick_bits) | TW__ARMED;
@@ -225,7 +225,9 @@ static inline bool tw__word_filed(uint64_t word)
 	return (word & (TW__ARMED | TW__PERSISTENT | TW__UNFILED)) == TW__PERSISTENT;
 }
 
-/* Armed or disarmed, without EXT, of the entry's generation, and an entry is promised. */
+/*
+ * Tells whether a timer waits, without EXT, with the entry's generation, and with a promised entry.
+ */
 static inline bool tw__word_is_plain_and_filed(uint64_t word, uint64_t entry)
 {
 	uint64_t none_of = ~(uint64_t)UINT32_MAX | TW__EXT | TW__BEYOND_RANGE;
@@ -280,7 +282,7 @@ static inline bool tw__word_cas_acq_rel(_Atomic uint64_t *at, uint64_t *word, ui
 	return changed;
 }
 
-/* The end of a run or a release. Returns the old word. */
+/* Ends a run or a release. Returns the old word. */
 static inline uint64_t tw__word_free_seq_cst(_Atomic uint64_t *at, uint64_t to)
 {
 	uint64_t from = tw_exchange_seq_cst(at, to);
@@ -323,7 +325,7 @@ enum tw__kind {
 	TW__KIND_OWN,
 	/* a further entry for a live timer, which was moved; value: deadline in ticks */
 	TW__KIND_FILE,
-	/* handed over, and not any more: RELOCATED and armed again, or not due; value: in ticks */
+	/* of a timer that comes back from an executor: armed again, or not due; value: in ticks */
 	TW__KIND_BACK,
 	/* lane's base: what sequence number `value` stands for; the generation's bits: drain.c */
 	TW__KIND_EPOCH

@@ -140,7 +140,7 @@ bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 
 /* ------------------------------------------------------------------- cancel */
 
-/* Look at the word again. No outcome. */
+/* The word has changed. This is no outcome. */
 enum { CANCEL_AGAIN = -1 };
 
 /* Ends the timer, or puts the marks on its word. */
@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) int cancel_seen(tw_service *service
 	return done ? TW_RUNNING : CANCEL_AGAIN;
 }
 
-/* More than fn and arg, or not armed; or not any more. */
+/* Handles a timer that is more than fn and arg, or not armed. */
 static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct tw__local *local,
 						   uint64_t entry, uint64_t marks)
 {
@@ -177,7 +177,7 @@ static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct t
 	return outcome;
 }
 
-/* local: or NULL. One probe for both ways would keep its arguments alive too long. */
+/* local may be NULL. One probe for both ways would keep its arguments alive too long. */
 static inline __attribute__((always_inline)) int
 cancel_with(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
 {

@@ -19,7 +19,7 @@ static inline uint64_t tw__word_ended(const struct tw__slots *slots, uint32_t sl
 		   : tw__word_next_free(word);
 }
 
-/* local: or NULL, if it was not claimed. */
+/* local may be NULL if the timer was not claimed. */
 void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate);
 
 /*

@@ -99,7 +99,7 @@ int tw_group_create(tw_group *out, tw_service *service)
 
 /* ------------------------------------------------------------------- cancel */
 
-/* Takes the lock. NULL: the handle is void. */
+/* Returns the group with its lock held, or NULL: the handle is void. */
 static struct tw__group *find(tw_service *service, tw_group handle)
 {
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
@@ -147,7 +147,9 @@ static bool end_member(tw_service *service, struct tw__group *group, uint32_t sl
 	return true;
 }
 
-/* One hold, up to the members of that serial number. False: the walk is over. */
+/*
+ * Walks under one hold, up to the members of that serial number. Returns false if the walk is over.
+ */
 static bool end_some(tw_service *service, struct tw__group *group, uint32_t serial,
 		     struct ended *ended)
 {
@@ -167,7 +169,7 @@ static bool end_some(tw_service *service, struct tw__group *group, uint32_t seri
 	return ends == A_HOLD;
 }
 
-/* Members without a release. */
+/* Gives the slots of members without a release back. */
 static void give_back(tw_service *service, struct tw__local *local, const struct ended *ended)
 {
 	for (unsigned i = 0; i < ended->n; i++) {

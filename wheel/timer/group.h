@@ -55,7 +55,7 @@ struct tw__completion {
 	void *arg;
 };
 
-/* What a handle may mean (tw__group_is, under the lock), or NULL. */
+/* Returns the group that the handle may mean (tw__group_is, under the lock), or NULL. */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
 {
 	uint32_t index = handle & TW__GROUP_INDEX_MASK;
@@ -144,7 +144,7 @@ static inline void tw__group_left(tw_service *service, struct tw__group *group, 
 		tw__group_unlock(group);
 }
 
-/* The caller has made the word free, and still has the slot. index: or 0. */
+/* The caller has made the word free, and still has the slot. index may be 0. */
 static inline void tw__group_leave(tw_service *service, uint32_t index, uint32_t slot)
 {
 	if (tw_likely(!index))
@@ -162,7 +162,7 @@ static inline bool tw__serial_is_after(uint32_t serial, uint32_t other)
 	return (int32_t)(serial - other) > 0;
 }
 
-/* Whether a member of that serial number or an earlier one is left. */
+/* Tells whether a member of that serial number or an earlier one is left. */
 static inline bool tw__group_has_upto(const struct tw__group *group, const struct tw__link *links,
 				      uint32_t serial)
 {
@@ -174,7 +174,7 @@ static inline bool tw__group_has_upto(const struct tw__group *group, const struc
 
 /* -------------------------------------------------------------------- the run */
 
-/* Of a member; a gauge. index: or 0. */
+/* Counts callbacks and releases of members: a gauge. index may be 0. */
 static inline void tw__group_count_run(tw_service *service, uint32_t index, int by)
 {
 	if (tw_unlikely(index))
@@ -183,7 +183,7 @@ static inline void tw__group_count_run(tw_service *service, uint32_t index, int 
 
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
 
-/* Takes no lock: also in a forked child. */
+/* Takes no lock, and works in a forked child. */
 void tw__groups_unmap(struct tw__groups *groups);
 
 /*

@@ -140,7 +140,7 @@ static int rearm_persistent(tw_service *service, uint32_t slot, uint64_t *word, 
 		   : TW__RESET_AGAIN;
 }
 
-/* From inside its own callback: done when that has returned. */
+/* A reset from inside its own callback takes effect when that has returned. */
 static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, bool only_earlier)
 {
 	if (word & TW__ENDED)

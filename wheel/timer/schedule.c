@@ -95,7 +95,7 @@ static inline struct tw__lane *lane_for(const tw_service *service, struct tw__lo
 static int refused(struct tw__local *local, tw_timer *out, int error)
 {
 	if (local) {
-		/* a base or padding */
+		/* the lane may hold a base or padding */
 		tw__lane_publish(&local->lane);
 		tw__lane_publish(&local->young);
 		tw_bump(&local->rejected, 1);
@@ -105,7 +105,7 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 	return error;
 }
 
-/* The driver is asleep, or the service closed. What the call returns. */
+/* The driver is asleep, or the service is closed. Returns what the call returns. */
 static __attribute__((noinline)) int after_push(tw_service *service, struct tw__local *local,
 						uint64_t entry, tw_timer *out)
 {
@@ -215,16 +215,17 @@ static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 	return local->counted_ns = now_ns;
 }
 
-/* Only what was published has to be kept in order with it. */
+/* An entry that counts from what was published has to be kept in order with it. */
 static inline enum tw__kind own_kind(const tw_service *service)
 {
 	return service->time.published ? TW__KIND_OWN : TW__KIND_DEADLINE;
 }
 
 /*
- * While the driver ticks: what it has published for this tick, which it corrects if it comes late
- * (drain.c); the sequence number is put into both lanes when it has changed. Else the thread's own
- * reading of the clock. *kind: of the entry.
+ * Returns the instant that a delay counts from. While the driver ticks, that is what it has
+ * published for this tick, and corrects if it comes late (drain.c); the sequence number is put into
+ * both lanes when it has changed. Else it is the thread's own reading of the clock. *kind: of the
+ * entry.
  */
 static uint64_t count_from(tw_service *service, struct tw__local *local, uint64_t gate_word,
 			   enum tw__kind *kind)
@@ -247,7 +248,7 @@ static uint64_t count_from(tw_service *service, struct tw__local *local, uint64_
 	return local->counted_ns;
 }
 
-/* A segment is full: whether the driver, which sleeps, had better publish its time. */
+/* A segment is full. Tells whether the driver, which sleeps, had better publish its time. */
 static bool fills_fast(const tw_service *service, struct tw__local *local)
 {
 	enum { SEGMENTS = 8, TICKS = SEGMENTS * TW__SEGMENT_ENTRIES / TW__BUSY_PUSHES - 1 };
@@ -356,7 +357,7 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 	return schedule_full(service, &task, NULL, out);
 }
 
-/* By this thread's reading of the clock, on the way of deadlines. */
+/* Counts from this thread's reading of the clock, on the way of deadlines. */
 static __attribute__((noinline)) int schedule_counted(tw_service *service, uint64_t delay_ns,
 						      tw_fn *fn, void *arg, tw_timer *out)
 {
@@ -394,7 +395,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
 
-/* is_sound: only its range needs a check. */
+/* is_sound: the task needs no check except of its range. */
 static __attribute__((noinline)) int schedule_task(const char *call, tw_service *service,
 						   const struct tw_task *task, bool is_sound,
 						   tw_timer *out)

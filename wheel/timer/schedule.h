@@ -41,7 +41,7 @@ static inline bool tw__task_is_plain(const tw_service *service, const struct tw_
 	       (!task->executor || task->executor == service->inline_executor);
 }
 
-/* None, or the one of all that the driver runs. */
+/* The extension record of a plain task: none, or the one of all that the driver runs. */
 static inline uint32_t tw__task_shared_ext(tw_service *service, const struct tw_task *task)
 {
 	if (!task->executor || task->executor == service->executor)
@@ -87,7 +87,7 @@ struct tw__arming tw__task_prepare(tw_service *service, const struct tw_task *ta
 
 /* ------------------------------------------------------------------- reset.c */
 
-/* The entry of a timer that had none when its word became `armed`. The lane has room. */
+/* Puts the entry of a timer that had none when its word became `armed`. The lane has room. */
 static inline void tw__put_armed_again(const tw_service *service, struct tw__local *local,
 				       uint32_t slot, uint64_t armed, uint64_t tick)
 {
@@ -99,10 +99,10 @@ static inline void tw__put_armed_again(const tw_service *service, struct tw__loc
 		     relocated ? tick : tw__tick_ns(service, tick));
 }
 
-/* Look at the word again. No errno and no outcome. */
+/* The word has changed. This is no errno and no outcome. */
 enum { TW__RESET_AGAIN = 4096 };
 
-/* What tw_reset returns, or TW__RESET_AGAIN with *word as it is now. closed: it drains. */
+/* Returns what tw_reset returns, or TW__RESET_AGAIN with *word as it is now. closed: it drains. */
 int tw__reset_seen(tw_service *service, uint64_t entry, uint64_t *word, uint64_t deadline_ns,
 		   bool only_earlier, bool closed);
 
