@@ -35,7 +35,7 @@ test-cache: deps-build
 
 stress-cache: deps-build ## EXPIRIES=n keys of the cache expire under eight clients; none early, late or lost
 	$(again) $(tickcache) $(cache_tests)
-	$(Q)test/examples/cache/stress.sh $B/cache $(EXPIRIES)
+	$(Q)test/examples/cache/run.sh $B/cache $(EXPIRIES) stress
 
 check-cache: deps-build+cache ## the cache's tests with sanitizers, and its table of commands against a redis-server
 	$(again) $(tickcache) $(cache_tests)

@@ -1,14 +1,12 @@
 #!/bin/bash
-# cli.sh TICKCACHE: redis-cli works with the server as with a redis-server. The dialogue of cli.txt
-# and the modes that people use print the same with both.
+# cli.sh TICKCACHE: the modes of redis-cli that people use print the same with the server as with a
+# redis-server.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 . test/examples/cache/server.sh
 
 fail() { echo "cache: redis-cli: $1" >&2; exit 1; }
 cli() { timeout 60 redis-cli -p "$port" "$@"; }
-
-dialogue() { sed -n 's/^> //p' test/examples/cache/cli.txt | cli --no-raw; }
 
 # What a person gets at the terminal. Some modes begin with "[00.00%]" lines that tell of progress.
 modes() {
@@ -42,22 +40,13 @@ subscriber() {
 	cli CONFIG SET notify-keyspace-events ''
 }
 
-# NAME: leaves what redis-cli prints in files.
-try() {
-	dialogue >"$cache_work/$1.dialogue"
-	{ modes; subscriber; } >"$cache_work/$1.modes" 2>&1
-	grep -v '^> \|^#' test/examples/cache/cli.txt |
-		diff - <(sed '/^$/d' "$cache_work/$1.dialogue") >"$cache_work/difference" ||
-		fail "$1 in the dialogue, > is what came: $(cat "$cache_work/difference")"
-}
+printed() { { modes; subscriber; } >"$cache_work/by_$1" 2>&1; }
 
 start_tickcache "$1" --threads 2
-try tickcache
+printed tickcache
 stop_tickcache
 start_redis
-try redis-server
+printed redis
 stop_redis
-diff "$cache_work/redis-server.modes" "$cache_work/tickcache.modes" >&2 ||
-	fail "modes of redis-cli print something else"
-echo "cache: redis-cli: $(grep -c '^> ' test/examples/cache/cli.txt) commands and" \
-	"$(wc -l <"$cache_work/tickcache.modes") lines of its modes agree"
+diff "$cache_work/by_redis" "$cache_work/by_tickcache" >&2 || fail "it prints something else"
+echo "cache: redis-cli: $(wc -l <"$cache_work/by_tickcache") lines agree"

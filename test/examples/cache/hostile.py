@@ -199,22 +199,7 @@ def garbage():
         client.close()
 
 
-def page():
-    """A form that a web page posts to the port: nothing in it is run."""
-    client = connect()
-    client.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 16\r\n\r\n"
-                   b"SET forged yes\r\n")
-    try:
-        expect(client.recv(64) == b"", "the connection ends without a reply")
-    except ConnectionResetError:
-        pass
-    client.close()
-    wire = Wire(port)
-    expect(wire.ask("EXISTS", "forged") == b":0\r\n", "and nothing in it was run")
-    wire.close()
-
-
-for case in killed, half, deaf, long, slow, crowd, garbage, page:
+for case in killed, half, deaf, long, slow, crowd, garbage:
     begun = time.monotonic()
     case()
     expect_service()

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 r"""replay.py FILE PORT: sends the commands of a table to a server and compares its replies with the
-table's, byte for byte. replay.py --record FILE PORT: prints the table with the server's replies.
+table's, byte for byte.
 
 A line of the table is a comment (#), or REQUEST => REPLY. The reply has the escapes \xHH, \r, \n,
 \\, \" and \*N,c for N times the character c. A request is
 
   COMMAND ARG...    a command, sent by connection 1; words in quotes may contain the same escapes
+  A {B | C} D       A B D, then A C D: each has this reply
+  COMMAND ; COMMAND a pipeline; the reply is that of all
   N> COMMAND ...    the same by connection N (1 to 4)
   N~ COMMAND ...    the same; the reply, which differs from server to server, is read and ignored
   N<                nothing is sent: one more reply is read from connection N
   ! BYTES           bytes as they are, on a connection of their own; the reply is all that comes
   ? N...            no reply but COMMAND...: each, sent with so many arguments, has a wrong number of
-                    them; A|B is the subcommand B of A"""
+                    them; A|B is the subcommand B of A
+
+REQUEST => REPLY => EVENT KEY | EVENT KEY: connection 2, which has subscribed to __key*__:*, gets
+these keyevent messages."""
 import re
-import socket
 import sys
 
 sys.dont_write_bytecode = True  # the tree stays as it is
@@ -46,7 +50,7 @@ def words_of(command):
 def all_that_comes(port, data):
     wire = Wire(port, 10)
     wire.send(data)
-    wire.socket.shutdown(socket.SHUT_WR)
+    wire.end_of_requests()
     reply = wire.replies.read()
     wire.close()
     return reply
@@ -58,48 +62,68 @@ def takes(wire, name, counts):
     return next((n for n in counts if wire.ask(*name.split(b"|"), *[b"x"] * n) != refused), None)
 
 
-def replay(table, port, records):
-    wires, commands, wrong = {}, 0, 0
-    for number, line in enumerate(table, 1):
-        line = line.rstrip(b"\n")
-        request, arrow, wanted = line.partition(b" => ")
-        if line[:1] in b"#":
-            if records:
-                print(line.decode())
-            continue
-        if not arrow:
-            sys.exit(f"replay: line {number} has no \" => \"")
-        if request[:1] == b"?":
-            commands += 1
-            wires[b"1"] = wires.get(b"1") or Wire(port, 10)
-            for name in wanted.split():
-                if (n := takes(wires[b"1"], name, map(int, request[1:].split()))) is not None:
-                    wrong += 1
-                    print(f"line {number}: {name.decode()} takes {n} arguments")
-            if records:
-                print(line.decode())
-            continue
-        named = re.fullmatch(rb"([1-4])([<>~]) ?(.*)", request)
-        which, how, command = named.groups() if named else (b"1", b">", request)
+def forms(request):
+    alternatives = re.fullmatch(rb"(.*)\{(.*)\}(.*)", request)
+    if not alternatives or request[:1] == b"!":
+        return [request]
+    before, each, after = alternatives.groups()
+    return [before + one + after for one in each.split(b" | ")]
+
+
+def message(event):
+    words = [b"pmessage", b"__key*__:*", b"__keyevent@0__:%s" % event[0], event[1]]
+    return encode(*words)
+
+
+class Replay:
+    def __init__(self, port):
+        self.port, self.wires, self.commands, self.wrong = port, {}, 0, 0
+
+    def wire(self, name):
+        self.wires[name] = self.wires.get(name) or Wire(self.port, 10)
+        return self.wires[name]
+
+    def expect(self, what, wanted, got):
+        if got != wanted:
+            self.wrong += 1
+            print(f"{what}: expected {escaped(wanted).decode()}\n  got {escaped(got).decode()}")
+
+    def reply_to(self, request):
         if request[:1] == b"!":
-            reply = all_that_comes(port, plain(request[2:]))
-        else:
-            wire = wires[which] = wires.get(which) or Wire(port, 10)
-            if how != b"<":
-                wire.send(encode(*words_of(command)))
-            reply = wire.read() if how != b"~" else wire.read()[:0]
-        commands += 1
-        if records:
-            print(f"{request.decode()} => {escaped(reply).decode()}")
-        elif reply != plain(wanted):
-            wrong += 1
-            print(f"line {number}: {request.decode()}: expected {wanted.decode()}\n"
-                  f"  got {escaped(reply).decode()}")
-    if not records:
-        print(f"replay: {commands} commands, {wrong} replies differ")
-    return wrong > 0 or commands == 0
+            return all_that_comes(self.port, plain(request[2:]))
+        named = re.fullmatch(rb"([1-4])([<>~]) ?(.*)", request)
+        which, how, commands = named.groups() if named else (b"1", b">", request)
+        wire, commands = self.wire(which), commands.split(b" ; ")
+        if how != b"<":
+            wire.send(b"".join(encode(*words_of(command)) for command in commands))
+        reply = b"".join(wire.read() for _ in commands)
+        return reply if how != b"~" else b""
+
+    def row(self, where, request, wanted, events):
+        if request[:1] == b"?":
+            self.commands += 1
+            for name in wanted.split():
+                n = takes(self.wire(b"1"), name, map(int, request[1:].split()))
+                self.expect(f"{where}: arguments of {name.decode()}", b"None", str(n).encode())
+            return
+        for form in forms(request):
+            self.commands += 1
+            what = f"{where}: {form.decode()}"
+            self.expect(what, plain(wanted), self.reply_to(form))
+            for event in events:
+                self.expect(f"{what}: event", message(event.split()), self.wire(b"2").read())
 
 
 if __name__ == "__main__":
-    with open(sys.argv[-2], "rb") as file:
-        sys.exit(replay(file, int(sys.argv[-1]), sys.argv[1] == "--record"))
+    replay = Replay(int(sys.argv[2]))
+    with open(sys.argv[1], "rb") as table:
+        for number, line in enumerate(table, 1):
+            request, *wanted = line.rstrip(b"\n").split(b" => ")
+            if line[:1] in (b"#", b"\n"):
+                continue
+            if not wanted:
+                sys.exit(f"replay: line {number} has no \" => \"")
+            events = wanted[1].split(b" | ") if wanted[1:] else []
+            replay.row(f"line {number}", request, wanted[0], events)
+    print(f"replay: {replay.commands} commands, {replay.wrong} replies differ")
+    sys.exit(replay.wrong > 0 or replay.commands == 0)

@@ -15,6 +15,9 @@ class Wire:
     def send(self, data):
         self.socket.sendall(data)
 
+    def end_of_requests(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
     def read(self):
         """One whole reply, as its bytes."""
         line = self.replies.readline()
