@@ -225,7 +225,7 @@ static void move_it(void *unused)
 
 static void reach_its_time(void *unused)
 {
-	rig_advance(&moved_rig, SECOND);
+	rig_advance(&moved_rig, 2 * MS);
 }
 
 /* The nth step of the advance meets the move. Returns whether there is one. */
