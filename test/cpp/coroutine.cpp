@@ -64,10 +64,8 @@ detached wait_once(tickwheel::after_awaitable awaited, std::string &told)
 	told += co_await std::move(awaited) ? 't' : 'f';
 }
 
-void it_goes_on_when_the_time_has_passed()
+void it_goes_on_when_the_time_has_passed(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	std::string told;
 	wait_once(service.after(5ms), told);
 	wait_once(service.until(service.now() + 8ms), told);
@@ -105,10 +103,8 @@ void a_close_ends_the_wait()
 	CHECK(beats == 3 && ended && counted::alive == 0);
 }
 
-void a_stop_request_ends_the_wait()
+void a_stop_request_ends_the_wait(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	std::stop_source stop;
 	std::string told;
 	wait_once(service.after(10ms, stop.get_token()), told);
@@ -130,10 +126,8 @@ detached too_long(tickwheel::service &service, int &code)
 	}
 }
 
-void an_error_throws()
+void an_error_throws(manual_clock &, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int code = 0;
 	too_long(service, code);
 	CHECK(code == ERANGE && pending(service) == 0);
@@ -145,10 +139,8 @@ detached wait_in_strand(tickwheel::service &service, tickwheel::strand &strand, 
 	seen = tw_strand_current();
 }
 
-void it_goes_on_where_it_is_told_to()
+void it_goes_on_where_it_is_told_to(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	tickwheel::strand strand(service);
 	tw_strand *seen = nullptr;
 	wait_in_strand(service, strand, seen);
@@ -164,10 +156,9 @@ owned wait_owned(tickwheel::after_awaitable awaited, int &passed)
 	co_await std::suspend_always();
 }
 
-void a_coroutine_that_goes_while_its_timer_waits_cancels_it()
+void a_coroutine_that_goes_while_its_timer_waits_cancels_it(manual_clock &clock,
+							    tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int passed = 0;
 	std::stop_source stop;
 	{
@@ -295,10 +286,8 @@ detached wait_without_allocating(tickwheel::service &service, int &rounds)
 	}
 }
 
-void nothing_is_allocated_but_the_frame()
+void nothing_is_allocated_but_the_frame(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int rounds = 0;
 	long before = allocations;
 	CHECK(before > 0);
@@ -311,18 +300,18 @@ void nothing_is_allocated_but_the_frame()
 
 int main()
 {
-	it_goes_on_when_the_time_has_passed();
-	a_close_ends_the_wait();
-	a_stop_request_ends_the_wait();
-	an_error_throws();
-	it_goes_on_where_it_is_told_to();
-	a_coroutine_that_goes_while_its_timer_waits_cancels_it();
-	a_coroutine_that_goes_while_its_run_waits_for_a_thread();
-	a_coroutine_that_goes_races_with_its_timer();
-	an_awaitable_may_go_in_its_own_resumption();
-	nothing_is_allocated_but_the_frame();
-	std::printf("coroutine: ok (%d checks)\n", checks);
-	return 0;
+	run_tests("coroutine", {
+				   it_goes_on_when_the_time_has_passed,
+				   a_close_ends_the_wait,
+				   a_stop_request_ends_the_wait,
+				   an_error_throws,
+				   it_goes_on_where_it_is_told_to,
+				   a_coroutine_that_goes_while_its_timer_waits_cancels_it,
+				   a_coroutine_that_goes_while_its_run_waits_for_a_thread,
+				   a_coroutine_that_goes_races_with_its_timer,
+				   an_awaitable_may_go_in_its_own_resumption,
+				   nothing_is_allocated_but_the_frame,
+			       });
 }
 
 #else

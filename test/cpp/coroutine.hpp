@@ -9,14 +9,25 @@
 #include <exception>
 #include <utility>
 
+/* Begins immediately, and throws nothing. */
+struct promise {
+	std::suspend_never initial_suspend() noexcept
+	{
+		return {};
+	}
+	void return_void()
+	{
+	}
+	void unhandled_exception()
+	{
+		std::terminate();
+	}
+};
+
 /* Runs by itself, and frees its frame at its end. */
 struct detached {
-	struct promise_type {
+	struct promise_type : promise {
 		detached get_return_object()
-		{
-			return {};
-		}
-		std::suspend_never initial_suspend() noexcept
 		{
 			return {};
 		}
@@ -24,39 +35,21 @@ struct detached {
 		{
 			return {};
 		}
-		void return_void()
-		{
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
-		}
 	};
 };
 
-/* Begins immediately. Its owner destroys it, whether it has ended or not. */
+/* Its owner destroys it, whether it has ended or not. */
 class owned
 {
       public:
-	struct promise_type {
+	struct promise_type : promise {
 		owned get_return_object()
 		{
 			return owned(std::coroutine_handle<promise_type>::from_promise(*this));
 		}
-		std::suspend_never initial_suspend() noexcept
-		{
-			return {};
-		}
 		std::suspend_always final_suspend() noexcept
 		{
 			return {};
-		}
-		void return_void()
-		{
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
 		}
 	};
 	explicit owned(std::coroutine_handle<promise_type> handle) : handle_(handle)

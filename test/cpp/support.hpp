@@ -3,25 +3,12 @@
 #define TEST_CPP_SUPPORT_HPP
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
+#include <initializer_list>
 
+#include "check.hpp"
 #include "tickwheel/layers.hpp"
 
 using namespace std::chrono_literals;
-
-inline int checks;
-
-#define CHECK(holds) check((holds), #holds, __FILE__, __LINE__)
-
-inline void check(bool holds, const char *what, const char *file, int line)
-{
-	checks++;
-	if (holds)
-		return;
-	std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
-	std::exit(1);
-}
 
 struct manual_clock {
 	tw_clock *clock = nullptr;
@@ -67,5 +54,42 @@ struct counted {
 		alive--;
 	}
 };
+
+/* The call, which stores its error in `refusal`, is refused, and what it captured is gone. */
+#define REFUSED(code, call)                       \
+	do {                                      \
+		std::error_code refusal;          \
+		int before = counted::alive;      \
+		call;                             \
+		CHECK(refusal.value() == (code)); \
+		CHECK(counted::alive == before);  \
+	} while (0)
+
+/* A test, alone or with a service that it drives. */
+struct test {
+	void (*alone)() = nullptr;
+	void (*by_hand)(manual_clock &clock, tickwheel::service &service) = nullptr;
+	test(void (*function)()) : alone(function)
+	{
+	}
+	test(void (*function)(manual_clock &, tickwheel::service &)) : by_hand(function)
+	{
+	}
+};
+
+inline void run_tests(const char *name, std::initializer_list<test> tests)
+{
+	for (const test &each : tests) {
+		if (each.alone) {
+			each.alone();
+		} else {
+			manual_clock clock;
+			tickwheel::service service(clock.config());
+			each.by_hand(clock, service);
+		}
+		CHECK(counted::alive == 0);
+	}
+	std::printf("%s: ok (%d checks)\n", name, checks);
+}
 
 #endif

@@ -157,10 +157,8 @@ detached ask_after(tickwheel::service &service, std::chrono::milliseconds time, 
 	told += !passed ? '-' : *passed ? 't' : 'f';
 }
 
-void with_timeout_ends_what_takes_too_long()
+void with_timeout_ends_what_takes_too_long(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	std::string told;
 	ask(service, 5ms, told);
 	clock.advance(7ms);
@@ -182,10 +180,9 @@ void with_timeout_ends_what_takes_too_long()
 	CHECK(told == "t-" && pending(service) == 0);
 }
 
-void with_timeout_keeps_the_function_while_its_coroutine_runs()
+void with_timeout_keeps_the_function_while_its_coroutine_runs(manual_clock &clock,
+							      tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	std::string told;
 	ask_with_captures(service, told);
 	clock.advance(7ms);
@@ -237,10 +234,8 @@ owned ask_owned(tickwheel::service &service)
 	CHECK(false);
 }
 
-void with_timeout_that_goes_while_it_waits()
+void with_timeout_that_goes_while_it_waits(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	{
 		owned waits = ask_owned(service);
 		CHECK(pending(service) == 2 && counted::alive == 1);
@@ -291,15 +286,15 @@ void times_limits_and_stops_race()
 
 int main()
 {
-	with_timeout_ends_what_takes_too_long();
-	with_timeout_keeps_the_function_while_its_coroutine_runs();
-	with_timeout_and_a_close();
-	with_timeout_on_a_closed_service_is_over_immediately();
-	a_close_of_the_service_that_limits_requests_a_stop();
-	with_timeout_that_goes_while_it_waits();
-	times_limits_and_stops_race();
-	std::printf("with_timeout: ok (%d checks)\n", checks);
-	return 0;
+	run_tests("with_timeout", {
+				      with_timeout_ends_what_takes_too_long,
+				      with_timeout_keeps_the_function_while_its_coroutine_runs,
+				      with_timeout_and_a_close,
+				      with_timeout_on_a_closed_service_is_over_immediately,
+				      a_close_of_the_service_that_limits_requests_a_stop,
+				      with_timeout_that_goes_while_it_waits,
+				      times_limits_and_stops_race,
+				  });
 }
 
 #else

@@ -61,10 +61,9 @@ void an_instant_of_another_clock_does_not_compile()
 #endif
 }
 
-void a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it()
+void a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it(manual_clock &clock,
+								      tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	tickwheel::timer t = service.schedule(5ms, [&runs, c = counted()] { runs++; });
 	CHECK(counted::alive == 1 && t.is_pending());
@@ -75,20 +74,17 @@ void a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it()
 	CHECK(t.cancel() == tickwheel::outcome::gone);
 }
 
-void a_move_only_callable_is_taken()
+void a_move_only_callable_is_taken(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int seen = 0;
 	auto t = service.schedule(1ms, [p = std::make_unique<int>(7), &seen] { seen = *p; });
 	clock.advance(3ms);
 	CHECK(seen == 7);
 }
 
-void cancel_keeps_it_from_running_and_destroys_the_callable()
+void cancel_keeps_it_from_running_and_destroys_the_callable(manual_clock &clock,
+							    tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	auto t = service.schedule(1s, [&runs, c = counted()] { runs++; });
 	CHECK(t.cancel() == tickwheel::outcome::cancelled && counted::alive == 0);
@@ -98,10 +94,9 @@ void cancel_keeps_it_from_running_and_destroys_the_callable()
 	CHECK(runs == 0);
 }
 
-void a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes()
+void a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes(manual_clock &clock,
+								   tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	{
 		auto t = service.persistent([&runs, c = counted()] { runs++; });
@@ -120,10 +115,9 @@ void a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes()
 	CHECK(none.disarm() == tickwheel::outcome::gone);
 }
 
-void an_owner_that_goes_cancels_and_one_that_detaches_does_not()
+void an_owner_that_goes_cancels_and_one_that_detaches_does_not(manual_clock &clock,
+							       tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	{
 		auto owned = service.schedule(1s, [&] { runs += 1; });
@@ -134,10 +128,9 @@ void an_owner_that_goes_cancels_and_one_that_detaches_does_not()
 	CHECK(runs == 10);
 }
 
-void a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled()
+void a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled(manual_clock &clock,
+								       tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	tickwheel::timer t;
 	CHECK(!t.is_pending() && t.cancel() == tickwheel::outcome::gone);
@@ -150,10 +143,8 @@ void a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled()
 	CHECK(runs == 10);
 }
 
-void reset_moves_it_and_says_when_it_is_too_late()
+void reset_moves_it_and_says_when_it_is_too_late(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	auto t = service.schedule(10ms, [&] { runs++; });
 	CHECK(t.reset(1s));
@@ -163,10 +154,8 @@ void reset_moves_it_and_says_when_it_is_too_late()
 	CHECK(runs == 1 && !t.reset(1s));
 }
 
-void reset_earlier_moves_it_to_earlier_only()
+void reset_earlier_moves_it_to_earlier_only(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	auto t = service.schedule(100ms, [&] { runs++; });
 	CHECK(!t.reset_earlier(1s) && t.reset_earlier(50ms));
@@ -195,20 +184,16 @@ struct connection {
 	}
 };
 
-void a_method_runs_without_anything_stored()
+void a_method_runs_without_anything_stored(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	connection c;
 	auto t = service.schedule<&connection::on_timeout>(1ms, c);
 	clock.advance(3ms);
 	CHECK(c.timeouts == 1);
 }
 
-void a_series_runs_until_its_owner_goes()
+void a_series_runs_until_its_owner_goes(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	int runs = 0;
 	{
 		auto t = service.every(10ms, [&runs, c = counted()] { runs++; });
@@ -220,10 +205,8 @@ void a_series_runs_until_its_owner_goes()
 	CHECK(runs == 3);
 }
 
-void a_task_with_options_is_taken()
+void a_task_with_options_is_taken(manual_clock &, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	tw_group group;
 	CHECK(tw_group_create(&group, service.get()) == 0);
 	tw_task task = {};
@@ -235,10 +218,8 @@ void a_task_with_options_is_taken()
 	CHECK(t.cancel() == tickwheel::outcome::gone);
 }
 
-void errors_are_thrown_or_told()
+void errors_are_thrown_or_told(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	std::error_code error;
 	CHECK(thrown([&] {
 		      auto t = service.schedule(std::chrono::hours::max(), [c = counted()] {});
@@ -293,10 +274,8 @@ void an_owner_waits_for_a_callback_that_runs()
 	CHECK(ended);
 }
 
-void a_callback_may_destroy_its_own_owner()
+void a_callback_may_destroy_its_own_owner(manual_clock &clock, tickwheel::service &service)
 {
-	manual_clock clock;
-	tickwheel::service service(clock.config());
 	auto owner = std::make_unique<tickwheel::timer>();
 	*owner = service.schedule(1ms, [&owner] { owner.reset(); });
 	clock.advance(3ms);
@@ -307,22 +286,23 @@ void a_callback_may_destroy_its_own_owner()
 
 int main()
 {
-	an_instant_of_another_clock_does_not_compile();
-	a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it();
-	a_move_only_callable_is_taken();
-	cancel_keeps_it_from_running_and_destroys_the_callable();
-	a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes();
-	an_owner_that_goes_cancels_and_one_that_detaches_does_not();
-	a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled();
-	reset_moves_it_and_says_when_it_is_too_late();
-	reset_earlier_moves_it_to_earlier_only();
-	durations_are_rounded_up_and_negative_ones_are_due_at_once();
-	a_method_runs_without_anything_stored();
-	a_series_runs_until_its_owner_goes();
-	a_task_with_options_is_taken();
-	errors_are_thrown_or_told();
-	a_service_that_goes_destroys_what_was_pending();
-	an_owner_waits_for_a_callback_that_runs();
-	a_callback_may_destroy_its_own_owner();
-	std::printf("cpp: ok (%d checks)\n", checks);
+	run_tests("cpp", {
+			     an_instant_of_another_clock_does_not_compile,
+			     a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it,
+			     a_move_only_callable_is_taken,
+			     cancel_keeps_it_from_running_and_destroys_the_callable,
+			     a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes,
+			     an_owner_that_goes_cancels_and_one_that_detaches_does_not,
+			     a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled,
+			     reset_moves_it_and_says_when_it_is_too_late,
+			     reset_earlier_moves_it_to_earlier_only,
+			     durations_are_rounded_up_and_negative_ones_are_due_at_once,
+			     a_method_runs_without_anything_stored,
+			     a_series_runs_until_its_owner_goes,
+			     a_task_with_options_is_taken,
+			     errors_are_thrown_or_told,
+			     a_service_that_goes_destroys_what_was_pending,
+			     an_owner_waits_for_a_callback_that_runs,
+			     a_callback_may_destroy_its_own_owner,
+			 });
 }

@@ -2,8 +2,7 @@
 #ifndef TEST_CPP_ASIO_ALIAS_HPP
 #define TEST_CPP_ASIO_ALIAS_HPP
 
-#include <cstdio>
-#include <cstdlib>
+#include "../check.hpp"
 
 #ifdef TICKWHEEL_BOOST_ASIO
 #include <boost/asio.hpp>
@@ -31,15 +30,5 @@ using timer = tickwheel::asio::timer;
 
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
-
-#define CHECK(holds) check((holds), #holds, __FILE__, __LINE__)
-
-inline void check(bool holds, const char *what, const char *file, int line)
-{
-	if (holds)
-		return;
-	std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
-	std::exit(1);
-}
 
 #endif
