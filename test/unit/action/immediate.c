@@ -37,14 +37,6 @@ Test(action_immediate, immediates)
 	PLAY(&action_stage, NULL, immediates);
 }
 
-Test(action_immediate, numbers_that_never_were_are_gone)
-{
-	static const int64_t numbers[] = {0, 1, -1, INT64_MAX, INT64_MIN};
-	open_by_caller(TW_ACTION_KIND_ASAP, 0);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		expect_eq(cancel_immediate(scheduler, numbers[i]), TW_GONE);
-}
-
 Test(action_immediate, many_are_set_and_cleared_in_any_order)
 {
 	open_by_caller(TW_ACTION_KIND_ASAP, 0);

@@ -1,10 +1,5 @@
 /* The limiter's bounds: queued jobs, priorities, callbacks, queries. On a clock moved by hand. */
-#include <errno.h>
-
 #include "test/support/limiter_script.h"
-#include "test/support/limiter_suite.h"
-
-TestSuite(limiter_bounds, .fini = close_left);
 
 static const struct script lines[] = {
     {"more than may wait are refused",
@@ -131,23 +126,4 @@ static const struct script queries[] = {
 Test(limiter_bounds, queries)
 {
 	PLAY(&limiter_stage, NULL, queries);
-}
-
-Test(limiter_bounds, stale_and_random_handles_are_harmless)
-{
-	struct load load = LOAD(1), next = LOAD(2, .held = true);
-	open_started(1);
-	load_submit(&load);
-	limited_pump(&home);
-	load_submit(&next); /* in the same node */
-	uint64_t seed = 7;
-	for (int i = 0; i < 1000; i++) {
-		tw_job job = i ? (tw_job){.id = random_next(&seed)} : load.job;
-		expect_eq(tw_job_state(home.limiter, job), TW_JOB_STATE_GONE);
-		expect_eq(tw_job_cancel(home.limiter, job), TW_GONE);
-		expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), TW_GONE);
-		expect_eq(tw_job_is_cancelled(home.limiter, job), false);
-	}
-	limited_pump(&home);
-	complete(&next, 0);
 }

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 
-#include "test/support/eager_executor.h"
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 #include "wheel/core/service.h"
@@ -120,43 +119,6 @@ Test(limiter_room, event_that_brings_a_job_keeps_no_thread)
 	expect_eq(tw_job_cancel(home.limiter, job), TW_CANCELLED);
 	expect_eq(tolds, IN_A_ROW);
 	run_in_turns();
-}
-
-/* -------------------------------------------------- an executor that runs in submit */
-
-static unsigned runs;
-static const char *first_frame;
-static size_t deepest;
-static bool submitting, ran_inside;
-
-static int submit_the_next(void *arg, struct tw_job_run *run)
-{
-	const char *frame = __builtin_frame_address(0);
-	first_frame = first_frame ? first_frame : frame;
-	size_t depth = (size_t)(frame < first_frame ? first_frame - frame : frame - first_frame);
-	deepest = depth > deepest ? depth : deepest;
-	ran_inside |= submitting;
-	submitting = true;
-	int r = ++runs < 100000 ? tw_limiter_submit(run->limiter, submit_the_next, arg, NULL) : 0;
-	submitting = false;
-	return r;
-}
-
-Test(limiter_room, no_job_runs_inside_submit_and_a_chain_needs_no_stack)
-{
-	struct tw_limiter_config config = limited_config(3);
-	config.executor = &eager_executor;
-	open_with(config);
-	submitting = true;
-	expect_eq(tw_limiter_submit(home.limiter, submit_the_next, NULL, NULL), 0);
-	expect_eq(runs, 0);
-	submitting = false;
-	for (unsigned turns = 0; runs < 100000 && turns < 200000; turns++)
-		rig_advance(&home.rig, 0);
-	expect_eq(runs, 100000);
-	expect_eq(ran_inside, false);
-	expect_le(deepest, 4096);
-	rig_advance(&home.rig, MS);
 }
 
 /* ------------------------------------------------------------------------ capacity */

@@ -39,8 +39,6 @@ static const struct script ends[] = {
       {"submit 4; run; cancel 1; close; stats dropped rejected ready delayed",
        "ESHUTDOWN, ESHUTDOWN, GONE, dropped=2, rejected=1, ready=0, delayed=0"},
       {"drive 10", ""}}},
-    {"the service cannot be closed under a scheduler",
-     {{"close_service 0; close; destroy_service", "EBUSY, EBUSY"}}},
     {"max_tasks bounds what has not ended",
      {{"given max=2; submit 1 2 error=EIO; submit 3", "wanted, EAGAIN"},
       {"run 1; submit 3; close", "turn 1, 1 failed EIO, MORE, 2 dropped, 3 dropped"}}},
@@ -82,10 +80,4 @@ Test(scheduler_ends, task_that_goes_on_without_a_continuation_is_done)
 		expect_eq(stats.continued, 0);
 		expect_eq(stats.ready, 0);
 	}
-}
-
-Test(scheduler_ends, handles_that_never_were_are_gone)
-{
-	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task_id){UINT64_MAX}), TW_GONE);
-	expect_eq(tw_scheduler_cancel(NULL, (tw_scheduler_task_id){UINT64_MAX}), -EINVAL);
 }

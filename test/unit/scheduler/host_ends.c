@@ -161,17 +161,6 @@ Test(scheduler_host_ends, close_by_the_task_of_a_strand_that_its_work_waits_behi
 
 /* ------------------------------------------------------------- workers of a pool */
 
-Test(scheduler_host_ends, worker_is_not_made_to_wait_for_itself)
-{
-	tw_pool *pool;
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
-	expect_eq(tw_pool_create(&pool, &config), 0);
-	open_on(tw_pool_executor(pool));
-	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
-	close_all();
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
 /* A pool's only worker ends a scheduler whose work waits for it. */
 static void end_on_the_only_worker(bool destroys, int answer)
 {

@@ -32,9 +32,6 @@ static const struct script owners[] = {
     {"a function may release, and wait again",
      {{"wait 0..4 {release 1}", "run 0, run 1, run 2, run 3, run 4"},
       {"stats available", "available=1"}}},
-    {"the context of the call goes with the function",
-     {{"acquire 1; set_context 1; wait 1 {context}; set_context 0; release 1", "run 1, context 1"},
-      {"context; release 1", "context 0"}}},
 };
 
 Test(semaphore, permits)
@@ -80,23 +77,6 @@ static void expect_order(unsigned n, const int *wanted)
 	expect_eq(called, n);
 	for (unsigned i = 0; i < n; i++)
 		expect_eq(order[i], wanted[i]);
-}
-
-Test(semaphore, stale_and_random_handles_are_harmless)
-{
-	open_with(1);
-	tw_waiter old = wait_as(1);
-	queue_executor_run_all(&queue);
-	wait_as(2); /* in the same node */
-	expect_eq(tw_semaphore_cancel(permits, old), TW_GONE);
-	expect_eq(tw_semaphore_cancel(permits, (tw_waiter){0}), TW_GONE);
-	uint64_t seed = 42;
-	for (int i = 0; i < 1000; i++)
-		expect_eq(tw_semaphore_cancel(permits, (tw_waiter){random_next(&seed)}), TW_GONE);
-	release(1);
-	queue_executor_run_all(&queue);
-	expect_order(2, (int[]){1, 2});
-	release(1);
 }
 
 Test(semaphore, refused_function_is_offered_again_each_tick)

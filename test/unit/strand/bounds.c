@@ -36,60 +36,8 @@ Test(strand_bounds, bounds)
 	PLAY(&strand_stage, NULL, bounds);
 }
 
-/* ------------------------------------------- the executor runs tickets inside submit */
-
-enum { LINKS = 100000 };
-
-static struct chain {
-	struct strand_rig *rig;
-	tw_strand *strands[3];
-	bool submitting;
-	int inside, links;
-	uintptr_t lowest, highest; /* addresses of the runs' stack frames */
-} chain;
-
-static void run_link(void *arg);
-
-static void submit_link(int number)
-{
-	bool outer = chain.submitting;
-	chain.submitting = true;
-	expect_eq(tw_strand_submit(chain.strands[number % 3], run_link, (void *)(intptr_t)number),
-		  0);
-	chain.submitting = outer;
-}
-
-static void run_link(void *arg)
-{
-	int number = (int)(intptr_t)arg;
-	uintptr_t here = (uintptr_t)&number;
-	chain.inside += chain.submitting;
-	chain.links++;
-	chain.lowest = here < chain.lowest ? here : chain.lowest;
-	chain.highest = here > chain.highest ? here : chain.highest;
-	if (number + 1 < LINKS)
-		submit_link(number + 1);
-}
-
-Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_the_stack)
-{
-	chain = (struct chain){.rig = &rig, .lowest = UINTPTR_MAX};
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_create(&chain.strands[i], rig.rig.service, &eager_executor), 0);
-	submit_link(0);
-	expect_eq(chain.links, 0);
-	for (int advances = 0; chain.links < LINKS && advances < 2 * LINKS; advances++)
-		tw_service_advance(rig.rig.service, TW_NO_LIMIT);
-	expect_eq(chain.links, LINKS);
-	expect_eq(chain.inside, 0);
-	expect_le(chain.highest - chain.lowest, 64 * 1024);
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_destroy(chain.strands[i]), 0);
-}
-
 static void submit_delayed_link(struct noted *noted)
 {
-	chain.inside += chain.submitting;
 	noted->answer = tw_strand_submit(noted->rig->strand, note_run, noted->other);
 }
 

@@ -1,10 +1,5 @@
 /* Close and destroy of strands. */
-#include <errno.h>
-
 #include "test/support/strand_script.h"
-#include "test/support/strand_suite.h"
-
-TestSuite(strand_close, .init = opened, .fini = closed, .timeout = 30);
 
 static const struct script closes[] = {
     {"cancels all that has not run, and refuses what comes",
@@ -53,12 +48,4 @@ static const struct script destroys[] = {
 Test(strand_close, destroys)
 {
 	PLAY(&strand_stage, NULL, destroys);
-}
-
-Test(strand_close, service_is_busy_while_strands_live)
-{
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
-	expect_eq(tw_service_destroy(rig.rig.service), -EBUSY);
-	expect_eq(tw_strand_close(rig.strand, 0), 0);
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "test/support/faults.h"
 #include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
 
@@ -110,19 +111,6 @@ Test(strand, cancels)
 	PLAY(&strand_stage, NULL, cancels);
 }
 
-Test(strand, random_handles_are_gone)
-{
-	struct noted task = NOTED(&rig, 1);
-	uint64_t seed = 7;
-	noted_submit(&task, 0);
-	expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){0}), TW_GONE);
-	for (int i = 0; i < 1000; i++)
-		expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){random_next(&seed)}),
-			  TW_GONE);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 1);
-}
-
 /* Submitted and cancelled while the strand stands still: no growth. */
 Test(strand, cancelled_tasks_leave_the_queue)
 {
@@ -163,4 +151,17 @@ Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs)
 	expect_ne((uint32_t)a.task.id, (uint32_t)b.task.id);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 2, 3);
+}
+
+Test(strand, a_million_idle_strands_take_128_bytes_each)
+{
+	tw_strand *strands[100];
+	long before = faults_outstanding();
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_strand_create(&strands[i], rig.rig.service, NULL), 0);
+	/* one block each, whose size the compiler checks */
+	expect_eq(faults_outstanding() - before, 100);
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_strand_destroy(strands[i]), 0);
+	expect_eq(faults_outstanding(), before);
 }
