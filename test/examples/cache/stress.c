@@ -1,9 +1,9 @@
 /*
  * stress PORT EXPIRIES: eight clients set, move, rename, persist, overwrite and delete keys with
- * short times to live, until EXPIRIES keys have expired. Each client knows its own keys, and between
- * which instants each must end; so it finds every key that is gone too early or visible too late.
- * All clients share some keys besides, without knowing what becomes of them: their races are the
- * server's to survive. A subscriber counts `expired` events.
+ * short times to live, until EXPIRIES keys have expired. Each client knows its own keys, and
+ * between which instants each must end; so it finds every key that is gone too early or visible too
+ * late. All clients share some keys besides, without knowing what becomes of them: their races are
+ * the server's to survive. A subscriber counts `expired` events.
  *
  * At the end: one event for each expired key, and the server's ledgers balance.
  */
