@@ -78,19 +78,11 @@ static void creates(void)
 
 /* ----------------------------------------------------------------------- bad */
 
-static void bad(void)
-{
-	tw_service *other;
-	situation("with bad arguments");
-	CALL(tw_service_create(&other, BIG(tw_service_config, .workers = 1)));
-	CALL(tw_service_destroy(NULL));
-}
-
 static void bad_looks(void)
 {
 	situation("with bad arguments");
+	CALL(tw_service_destroy(NULL));
 	CALL(tw_service_stats_prometheus(service, full));
-	CALL(tw_service_histograms(service, &(struct tw_service_histograms){.size = 1}));
 	CALL(tw_service_pool_stats(by_hand, PLAIN(tw_pool_stats)));
 }
 
@@ -196,7 +188,6 @@ static void drive_again(void)
 void services(void)
 {
 	open_services();
-	bad();
 	MUST(tw_schedule(by_hand, 0, inside_inline, NULL, NULL));
 	while (tw_service_advance(by_hand, 1) == 0) {
 	}
