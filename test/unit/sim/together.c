@@ -5,26 +5,12 @@
  * connections are closed in the middle of it all.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "test/support/rig.h"
-#include "test/support/rounds.h"
+#include "test/support/seeds.h"
 
 TestSuite(sim_together, .timeout = 120);
-
-/* SIM_SEED=n in the environment of the test runs that program alone, which is the same again. */
-static uint64_t seed_of_program, facts;
-
-#define sim_assert(condition, what) \
-	cr_assert(condition, "SIM_SEED=%llu: %s", (unsigned long long)seed_of_program, what)
-
-#define sim_eq(actual, wanted)                                                         \
-	do {                                                                           \
-		long long is_ = (long long)(actual), wanted_ = (long long)(wanted);    \
-		cr_assert(is_ == wanted_, "SIM_SEED=%llu: %s is %lld, not %lld",       \
-			  (unsigned long long)seed_of_program, #actual, is_, wanted_); \
-	} while (0)
 
 enum { CONNECTIONS = 6, REQUESTS = 150, PERMITS = 4 };
 
@@ -68,8 +54,7 @@ static uint64_t below(uint64_t bound)
 
 static void note(char what, const struct request *r)
 {
-	uint64_t fact = (uint64_t)what << 32 | (uint64_t)(r - p.requests);
-	facts = (facts ^ fact) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	tell_fact((uint64_t)what << 32 | (uint64_t)(r - p.requests));
 }
 
 static void come_to(struct request *r, enum stage stage)
@@ -262,7 +247,6 @@ static void accept_one(void *arg)
 static void open_program(uint64_t seed)
 {
 	uint64_t random = seed;
-	facts = 0;
 	struct tw_sim_config cfg = {
 	    .size = sizeof cfg, .seed = seed, .workers = 1 + (uint32_t)random_below(&random, 4)};
 	cfg.max_late_ns = random_below(&random, 2) * random_below(&random, 4 * MS);
@@ -282,6 +266,8 @@ static void open_program(uint64_t seed)
 	}
 }
 
+static int ends_seen[LOST + 1];
+
 static void check_ends(void)
 {
 	for (const struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
@@ -290,6 +276,8 @@ static void check_ends(void)
 		sim_assert(!r->at_backend, "the backend still works for it");
 	}
 	sim_eq(p.ends[ANSWERED] + p.ends[TIMED_OUT] + p.ends[LOST], REQUESTS);
+	for (int stage = 0; stage <= LOST; stage++)
+		ends_seen[stage] += p.ends[stage];
 }
 
 static void close_program(void)
@@ -311,35 +299,14 @@ static uint64_t run_program(uint64_t seed)
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, 3600 * SECOND), 0);
 	check_ends();
-	uint64_t trace = tw_sim_trace(p.sim) ^ facts;
+	uint64_t trace = trace_with_facts(p.sim);
 	close_program();
 	return trace;
 }
 
-static int ends_seen[LOST + 1];
-
-static void run_twice(uint64_t seed)
-{
-	seed_of_program = seed;
-	sim_assert(run_program(seed) == run_program(seed), "the same seed took another way");
-	for (int stage = 0; stage <= LOST; stage++)
-		ends_seen[stage] += p.ends[stage];
-}
-
-/* Seeds that are the same each time, and as many that are new. */
 Test(sim_together, all_layers_keep_their_promises_and_the_same_seed_goes_the_same_way)
 {
-	const char *one = getenv("SIM_SEED");
-	uint64_t new_seed = tw_clock_now(tw_clock_monotonic());
-	if (one) {
-		run_twice(strtoull(one, NULL, 0));
-		return;
-	}
-	for (unsigned i = 0; i < rounds(60); i++) {
-		run_twice(1 + i);
-		run_twice(new_seed + i);
-	}
-	expect_gt(ends_seen[ANSWERED], 0);
-	expect_gt(ends_seen[TIMED_OUT], 0);
-	expect_gt(ends_seen[LOST], 0);
+	for_each_seed_twice(60, run_program);
+	for (int stage = ANSWERED; stage <= LOST; stage++)
+		expect_gt(ends_seen[stage], 0);
 }
