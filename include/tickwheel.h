@@ -93,7 +93,8 @@
  *   G5   Safe handles. A stale, foreign or random handle does no harm. The chance that it names
  *        a live timer is 2^-32.
  *   G6   Order. Timers that one thread schedules with equal delays, or for one tick, are handed
- *        over in that order. A timer that was reset, or is a series, is ordered when it is filed.
+ *        over in that order. A timer that was reset, or is a series, is ordered when it is filed;
+ *        while the tick thread is late, so is one that is less than 24 ticks ahead.
  *   G7   Callbacks may call anything. A wait from inside the same object is refused. Waits across
  *        objects are yours: tickwheel_threads(7).
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until

@@ -11,12 +11,6 @@ enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16 };
 /* Entries that a look samples; unread ones that are worth a packing. */
 enum { PACK_SAMPLE = 32, PACK_LEAST = 14 * TW__SEGMENT_ENTRIES };
 
-/*
- * A lane that packing does not keep below this is long: the driver reads it as it comes, for some
- * time.
- */
-enum { LONG_LANE = 1 << 18, LONG_FOR = 8 * LONG_LANE };
-
 /* Entry `index` of the segment has this position. */
 static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index,
 		     uint64_t position)
@@ -221,6 +215,8 @@ static bool copy_the_living(struct tw__lane *lane, const struct unread *unread,
 	struct cursor from = unread->at;
 	bool room = add_segment(lane, unread, copies);
 	for (uint64_t left = unread->count; room && left > 0;) {
+		if (tw_load_relaxed(&lane->turn) != unread->turn)
+			return true; /* put_in_place will see it */
 		if (from.index == TW__SEGMENT_ENTRIES)
 			from = (struct cursor){from.segment->next, 0};
 		if (copies->at.index == TW__SEGMENT_ENTRIES)
@@ -260,22 +256,28 @@ static bool put_in_place(struct tw__lane *lane, const struct unread *unread,
 	return true;
 }
 
-/*
- * Drops the dead among the unread entries; with `look`, only if a sample says that they are many.
- * False: nothing has changed.
- */
-static bool lane_pack(struct tw__lane *lane, bool look)
+enum packed {
+	PACKED,
+	IN_VAIN,    /* little is dead, or there is no memory */
+	DRIVER_CAME /* it is reading, or gives memory back */
+};
+
+/* Drops the dead among the unread entries; with `look`, only if a sample shows that many are. */
+static enum packed lane_pack(struct tw__lane *lane, bool look)
 {
 	struct unread unread;
 	struct copies copies = {0};
-	bool packed = false;
+	enum packed packed = DRIVER_CAME;
 	TW_ASSERT(!lane->unpublished);
 	if (!try_spares(lane))
-		return false;
-	if (look_at_unread(lane, &unread) && (!look || many_are_dead(lane, &unread))) {
-		packed = copy_the_living(lane, &unread, &copies) && copies.count < unread.count &&
-			 put_in_place(lane, &unread, &copies);
-		if (!packed && copies.first) { /* they are spares */
+		return DRIVER_CAME;
+	if (look_at_unread(lane, &unread)) {
+		if ((look && !many_are_dead(lane, &unread)) ||
+		    !copy_the_living(lane, &unread, &copies) || copies.count == unread.count)
+			packed = IN_VAIN;
+		else if (put_in_place(lane, &unread, &copies))
+			packed = PACKED;
+		if (packed != PACKED && copies.first) { /* they are spares */
 			copies.at.segment->next = lane->first;
 			lane->first = copies.first;
 		}
@@ -292,7 +294,7 @@ static bool pack_if_it_pays(struct tw__lane *lane)
 {
 	if (tw_likely(tw__lane_backlog(lane) < lane->pack_at))
 		return false;
-	bool packed = lane_pack(lane, true);
+	bool packed = lane_pack(lane, true) == PACKED;
 	uint64_t left = tw__lane_backlog(lane), more = packed ? left : left / 8;
 	lane->pack_at = left + (more > PACK_LEAST ? more : PACK_LEAST);
 	return !packed;
@@ -305,14 +307,6 @@ static void raise_soonest(struct tw__lane *lane)
 	tw_store_relaxed(&lane->soonest, lane->soonest_new); /* LANE10 */
 	lane->soonest_new = UINT64_MAX;
 	lane->soonest_from = tw__lane_written(lane);
-}
-
-static void note_whether_long(struct tw__lane *lane)
-{
-	uint64_t written = tw__lane_written(lane);
-	if (tw__lane_backlog(lane) > (lane->bound / 2 < LONG_LANE ? lane->bound / 2 : LONG_LANE))
-		lane->long_until = written + LONG_FOR;
-	tw_store_relaxed(&lane->is_long, written < lane->long_until);
 }
 
 static int lane_extend(struct tw__lane *lane)
@@ -328,14 +322,15 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
 	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n) && !lane->unpublished);
 	if (tw_unlikely(tw__lane_backlog(lane) >= lane->bound)) {
-		/* it must free a good part: else the next push would pack again */
-		if (!lane_pack(lane, false) ||
-		    tw__lane_backlog(lane) > lane->bound - lane->bound / 8)
+		/* to be worth it; a driver that reads makes room, too */
+		uint64_t most = lane_pack(lane, false) == DRIVER_CAME
+				    ? 2 * (uint64_t)lane->bound
+				    : lane->bound - lane->bound / 8;
+		if (tw__lane_backlog(lane) > most)
 			return -EAGAIN;
 	}
 	raise_soonest(lane);
 	*grew = pack_if_it_pays(lane);
-	note_whether_long(lane);
 	return tw__lane_has_room(lane, n) ? 0 : lane_extend(lane);
 }
 
@@ -383,9 +378,9 @@ unsigned tw__lane_purge(struct tw__lane *lane, unsigned most)
 	return freed;
 }
 
-unsigned tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
+unsigned tw__lane_take(struct tw__lane *lane, uint64_t end, struct tw__entry *out)
 {
-	if (!tw__lane_unread(lane))
+	if (tw__lane_head(lane) >= end)
 		return 0;
 	uint64_t turn = tw_load_relaxed(&lane->turn);
 	TW_ASSERT(!(turn & TW__LANE_TAKING));
@@ -393,17 +388,15 @@ unsigned tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 		;
 	struct tw__front *front = &lane->fronts[(turn & TW__LANE_FRONT) != 0];
 	struct tw__segment *segment = tw_load_relaxed(&front->segment);
-	/* LANE1; gate's GATE2 */
-	uint64_t head = tw_load_relaxed(&front->head), tail = tw_load_seq_cst(&lane->tail);
-	uint64_t begin = tw_load_relaxed(&front->begin);
-	if (head - begin == TW__SEGMENT_ENTRIES && head != tail) {
+	uint64_t head = tw_load_relaxed(&front->head), begin = tw_load_relaxed(&front->begin);
+	if (head - begin == TW__SEGMENT_ENTRIES && head < end) {
 		/* LANE8; linked before an entry behind it was published (LANE1) */
 		segment = segment->next;
 		begin = head;
 	}
-	uint64_t n = tail - head, room = begin + TW__SEGMENT_ENTRIES - head;
+	/* a packing that came first has dropped, or moved beyond `end`, the rest */
+	uint64_t n = head < end ? end - head : 0, room = begin + TW__SEGMENT_ENTRIES - head;
 	n = n < room ? n : room;
-	/* n is 0 if all was dropped meanwhile */
 	TW_ASSERT(segment && n <= TW__SEGMENT_ENTRIES);
 	memcpy(out, segment->entries + (head - begin), n * sizeof *out);
 	tw_store_release(&front->begin, begin);              /* LANE4: pairs with look_at_unread */

@@ -84,9 +84,6 @@ struct tw__lane {
 	 */
 	_Atomic uint64_t soonest;
 	uint64_t soonest_new, soonest_from;
-	/* long_until: the lane was long, and is to be read often until it has got so far */
-	_Atomic bool is_long;
-	uint64_t long_until;
 	/* for the layer above: entries up to here may be due immediately (loop_fd.c) */
 	_Atomic uint64_t urgent;
 	uint32_t bound;   /* unread entries that user pushes may reach */
@@ -213,8 +210,17 @@ static inline uint64_t tw__lane_head(const struct tw__lane *lane)
 	return tw_load_acquire(&tw__lane_front(lane)->head); /* LANE4 */
 }
 
-/* Copies out the next entries: out has room for TW__SEGMENT_ENTRIES. Their number; 0: none. */
-unsigned tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
+/* What is published. In the total order: the other half of tw__lane_publish_seq_cst. */
+static inline uint64_t tw__lane_tail(const struct tw__lane *lane)
+{
+	return tw_load_seq_cst(&lane->tail); /* LANE1; gate's GATE2 */
+}
+
+/*
+ * Copies out the next entries before `end`, a tail that was loaded: out has room for
+ * TW__SEGMENT_ENTRIES. Their number; 0: none.
+ */
+unsigned tw__lane_take(struct tw__lane *lane, uint64_t end, struct tw__entry *out);
 
 /* Segments that the lane holds, the reserve left out. */
 static inline uint32_t tw__lane_segments(const struct tw__lane *lane)

@@ -139,6 +139,8 @@ inline pack()
 				c_first = s; to = s; t = 0; n = tail - h; kept = 0
 			};
 			do
+			/* seen at once, later, or by put_in_place */
+			:: n > 0 && turn != mine -> n = 0
 			:: n > 0 ->
 				atomic {
 					n--;
@@ -285,7 +287,8 @@ active proctype driver()
 	byte h, t, seg, b, i, n, v, last_got, s = NONE;
 	bool w;
 	do
-	:: tail != head[which] ->
+	:: tail > head[which] ->
+		t = tail;
 #ifdef TAKE_UNMARKED
 		w = which;
 #else
@@ -293,10 +296,9 @@ active proctype driver()
 #endif
 		seg = segment[w];
 		h = head[w];
-		t = tail;
 		b = begin[w];
 		if
-		:: h - b == SIZE && h != t -> /* LANE8 */
+		:: h - b == SIZE && h < t -> /* LANE8 */
 			seg = next[seg];
 			b = h;
 			assert(seg != NONE)
@@ -304,7 +306,8 @@ active proctype driver()
 		fi;
 		atomic {
 			i = h - b;
-			n = t - h;
+			/* a packing that came first may have left none before that tail */
+			if :: h < t -> n = t - h :: else -> n = 0 fi;
 			if :: n > SIZE - i -> n = SIZE - i :: else fi;
 			t = n
 		};

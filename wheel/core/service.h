@@ -223,7 +223,7 @@ static inline uint64_t tw__clock_read_fast(const tw_service *service)
 /* ------------------------------------------------------------- threads' parts */
 
 /* Where the young lane begins. */
-enum { TW__YOUNG_TICKS = 24, TW__YOUNG_LIVING = 8192 };
+enum { TW__YOUNG_TICKS = 24, TW__YOUNG_LIVING = 8192, TW__YOUNG_LONG = 1 << 18 };
 
 /* Pushes in a tick for which the tick thread stays open: fewer cost less than a turn. */
 enum { TW__BUSY_PUSHES = 512 };
@@ -282,9 +282,10 @@ struct tw__local {
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) struct tw__lane_base base, young_base;
-	uint64_t young_since;  /* unread epochs of it are not older */
-	_Atomic uint64_t kept; /* tw__kept, when the young lane was last read for that */
-	uint64_t seen;         /* entries at its last look */
+	uint64_t young_since; /* unread epochs of the young lane are not older than this number */
+	/* tw__kept when the young lane was empty, and entries of it that were read since */
+	_Atomic uint64_t kept;
+	uint64_t seen; /* entries written when it last looked */
 };
 
 static inline struct tw__lane *tw__young_of(struct tw__lane *lane)
@@ -299,12 +300,16 @@ static inline uint64_t tw__kept(const struct tw__local *local)
 	       tw_load_relaxed(&local->magazine.cancelled);
 }
 
-/* Most of a long young lane lives: in the wheel it takes half the memory. */
-static inline bool tw__young_lives(const struct tw__local *local)
+/*
+ * The driver is to read the young lane as it comes: packing does not keep it short, or most of it
+ * lives, and has half the size in the wheel.
+ */
+static inline bool tw__young_is_long(const struct tw__local *local)
 {
-	uint64_t unread = tw__lane_backlog(&local->young),
+	uint64_t unread = tw__lane_backlog(&local->young), half = local->young.bound / 2,
 		 grown = tw__kept(local) - tw_load_relaxed(&local->kept);
-	return unread > TW__YOUNG_LIVING && (int64_t)grown > (int64_t)unread / 2;
+	return unread > (half < TW__YOUNG_LONG ? half : TW__YOUNG_LONG) ||
+	       (unread > TW__YOUNG_LIVING && (int64_t)grown > (int64_t)unread / 2);
 }
 
 static inline struct tw__local *tw__local_of(tw_service *service)

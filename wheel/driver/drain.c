@@ -20,14 +20,18 @@
  * producer's base: if they differ from those of B(S), the driver reads the words.
  *
  * Two lanes. A thread's new timers for ticks that are TW__YOUNG_TICKS or more ahead are in its
- * young lane, which is read when one of them comes near. The other lane is read in each turn. Of
- * one thread's timers for one tick, those in the young lane were scheduled first, since the border
- * only rises. So the other lane is copied out first, then the young one is read, if it may hold
- * something for such a tick, and then the copy is filed (G6).
+ * young lane, which is read when one of them comes near, else in parts. The other lane is read in
+ * each turn. Of one thread's timers for one tick, those in the young lane were scheduled first,
+ * since the border only rises. So the other lane's tail is loaded first, then the young one is
+ * read, if it may hold something for such a tick, and then the other, up to that tail (G6). Limit:
+ * the deadlines that a late driver corrects may cross the border; then the order within their tick
+ * is that of the filing.
  *
  * Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  * A load may be carried out ahead of the caller's own reading of the clock: TW__SPECULATION_NS.
  */
+#include <limits.h>
+
 #include "wheel/core/service.h"
 #include "mpsc/base/probes.h"
 #include "wheel/core/wake.h"
@@ -266,116 +270,102 @@ static void drain_block(tw_service *service, struct tw__lane_base *base,
 	}
 }
 
-/* Also for `copied` entries that are copied out already. */
-static bool has_chunks_for_a_block(const tw_service *service, int copied)
+static bool has_chunks_for_a_block(const tw_service *service)
 {
 	const struct tw__wheel *wheel = &service->driver->wheel;
 	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
-						  (unsigned)copied +
 						  tw__outbox_reserve(&service->driver->outboxes);
 }
 
 /* The last resort is a full sweep, where there are more entries than timers. */
-static bool wheel_has_room(tw_service *service, int copied)
+static bool wheel_has_room(tw_service *service)
 {
-	if (tw_likely(has_chunks_for_a_block(service, copied)))
+	if (tw_likely(has_chunks_for_a_block(service)))
 		return true;
 	if (service->driver->wheel.entries <= tw__live_timers(service, NULL))
 		return false;
 	tw__sweep_all(service);
-	return has_chunks_for_a_block(service, copied);
+	return has_chunks_for_a_block(service);
 }
 
-static int take_block(struct tw__lane *lane, struct tw__entry *block)
+/* Files what a lane holds before `end`, `blocks` at most. False: the wheel has no room. */
+static bool drain_lane(tw_service *service, struct tw__lane *lane, struct tw__lane_base *base,
+		       uint64_t end, unsigned blocks, uint64_t now_ns, uint64_t *drained)
 {
-	unsigned n = 0, taken;
-	do {
-		taken = tw__lane_take(lane, block + n);
-		n += taken;
-	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
-	return (int)n;
-}
-
-static void file_block(tw_service *service, struct tw__lane_base *base,
-		       const struct tw__entry *block, int n)
-{
-	/* for epochs alone */
-	uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
-	drain_block(service, base, block, n, now_ns);
-}
-
-/*
- * How many blocks of a young lane are to be read now. All, if something in it may be filed for the
- * tick of an entry of the other lane: those are at most TW__YOUNG_TICKS ahead of the cursor, or of
- * the present, if a late driver counts from it (G6). A part, if something comes near, the lane is
- * long, or epochs would be forgotten.
- */
-static unsigned young_blocks(tw_service *service, struct tw__local *local, bool all)
-{
-	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	uint64_t unread = tw__lane_backlog(&local->young);
-	if (!unread) {
-		local->young_since = current;
-		tw_store_relaxed(&local->kept, tw__kept(local));
-		return 0;
+	struct tw__entry *block = service->driver->block;
+	for (; blocks > 0 && tw__lane_head(lane) < end; blocks--) {
+		unsigned n = 0, taken;
+		if (!wheel_has_room(service))
+			return false;
+		do {
+			taken = tw__lane_take(lane, end, block + n);
+			n += taken;
+		} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
+		drain_block(service, base, block, (int)n, now_ns);
+		*drained += n;
 	}
-	/* LANE1: after the tail */
-	uint64_t soonest = tw_load_relaxed(&local->young.soonest);
-	uint64_t now = tw__ticks_down(service, tw__driver_now(service) - service->time.start_ns);
-	uint64_t near = now + TW__YOUNG_TICKS + ROUNDING_TICKS;
-	bool lives = tw__young_lives(local);
-	if (lives)
-		tw_store_relaxed(&local->kept, tw__kept(local));
-	if (all || lives || soonest < near)
-		return 2 + (unsigned)(unread / (TW__BLOCK_ENTRIES - TW__SEGMENT_ENTRIES));
-	bool wanted = soonest < near + AHEAD_TICKS || tw_load_relaxed(&local->young.is_long) ||
-		      current - local->young_since > TW__EPOCHS / 2;
-	return wanted ? 1 + (unsigned)(unread / (BLOCKS_PER_TURN * TW__BLOCK_ENTRIES)) : 0;
+	return true;
 }
 
-/* After the tail of the thread's other lane was loaded. The number of entries read. */
-static uint64_t drain_young(tw_service *service, struct tw__local *local, int copied, bool all,
-			    bool *again)
+/* As drain_lane, of what is to be read of a young lane by now. */
+static bool drain_young(tw_service *service, struct tw__local *local, uint64_t end, uint64_t now_ns,
+			bool all, uint64_t *drained)
 {
-	uint64_t drained = 0, current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	unsigned blocks = young_blocks(service, local, all);
-	for (; blocks > 0; blocks--) {
-		if (!wheel_has_room(service, copied)) {
-			*again = true;
-			return drained;
-		}
-		int n = take_block(&local->young, service->driver->block);
-		if (n == 0) {
-			local->young_since = current;
-			break;
-		}
-		file_block(service, &local->young_base, service->driver->block, n);
-		drained += (uint64_t)n;
+	struct tw__lane *young = &local->young;
+	uint64_t sequence = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	uint64_t soonest = tw_load_relaxed(&young->soonest); /* LANE1: after the tail */
+	/*
+	 * All, if something in it may be filed for the tick of an entry of the other lane: those
+	 * are at most TW__YOUNG_TICKS ahead of the cursor, or of the present, if a late driver
+	 * counts from it (G6). Else a part at most (G12).
+	 */
+	uint64_t near = tw__ticks_down(service, now_ns - service->time.start_ns) + TW__YOUNG_TICKS +
+			ROUNDING_TICKS;
+	unsigned blocks = UINT_MAX;
+	if (!all && soonest >= near) {
+		bool wanted = soonest < near + AHEAD_TICKS || tw__young_is_long(local) ||
+			      service->driver->drains_young ||
+			      sequence - local->young_since > TW__EPOCHS / 2;
+		blocks = (unsigned)(tw__lane_backlog(young) / (8 * TW__BLOCK_ENTRIES)) + 1;
+		blocks = wanted ? blocks : 0;
 	}
-	return drained;
+	uint64_t before = *drained;
+	bool room = drain_lane(service, young, &local->young_base, end, blocks, now_ns, drained);
+	if (tw__lane_head(young) >= end) {
+		local->young_since = sequence;
+		tw_store_relaxed(&local->kept, tw__kept(local));
+	} else {
+		if (local->young_base.sequence > local->young_since)
+			local->young_since = local->young_base.sequence;
+		uint64_t kept = tw__kept(local),
+			 read = tw_load_relaxed(&local->kept) + *drained - before;
+		tw_store_relaxed(&local->kept, (int64_t)(kept - read) < 0 ? kept : read);
+	}
+	return room;
 }
 
 uint64_t tw__drain(tw_service *service, bool all, bool *again)
 {
 	TW_ASSERT_DRIVER(service);
-	uint64_t drained = 0;
+	uint64_t drained = 0, now_ns = 0;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
-		struct tw__entry *block = service->driver->near_block;
-		int n = 1;
-		for (int blocks = 0; n && blocks < BLOCKS_PER_TURN; blocks++) {
-			if (!wheel_has_room(service, 0)) {
+		/* its tail comes first, its entries last: G6 */
+		uint64_t end = tw__lane_tail(lane);
+		if (service->time.has_young) {
+			uint64_t young_end = tw__lane_tail(&local->young);
+			now_ns = tw__driver_now(service);
+			if (!drain_young(service, local, young_end, now_ns, all, &drained)) {
 				*again = true;
 				return drained;
 			}
-			/* copied out first, filed last: G6 */
-			n = take_block(lane, block);
-			if (service->time.has_young)
-				drained += drain_young(service, local, n, all, again);
-			file_block(service, &local->base, block, n);
-			drained += (uint64_t)n;
 		}
-		*again |= n != 0;
+		if (!drain_lane(service, lane, &local->base, end, BLOCKS_PER_TURN, now_ns,
+				&drained)) {
+			*again = true;
+			return drained;
+		}
+		*again |= tw__lane_head(lane) < end;
 	}
 	return drained;
 }
@@ -385,12 +375,13 @@ uint64_t tw__young_plan(tw_service *service)
 	const uint64_t early = TW__YOUNG_TICKS + ROUNDING_TICKS + AHEAD_TICKS;
 	uint64_t plan = UINT64_MAX, next = service->driver->wheel.next;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		struct tw__lane *young = tw__young_of(lane);
+		struct tw__local *local = (struct tw__local *)lane;
+		struct tw__lane *young = &local->young;
 		if (!(service->gate.asymmetric ? tw__lane_unread(young)
 					       : tw__lane_unread_seq_cst(young)))
 			continue;
 		uint64_t soonest = tw_load_relaxed(&young->soonest); /* LANE1: after the tail */
-		if (soonest < next + early || tw_load_relaxed(&young->is_long))
+		if (soonest < next + early || tw__young_is_long(local))
 			return next;
 		if (soonest != UINT64_MAX) /* else there are epochs alone */
 			plan = tw__earlier(plan, soonest - early);

@@ -48,9 +48,8 @@ struct tw__driver {
 	struct tw__driver_counters counters;
 	struct tw__wheel_memory memory;
 	struct tw__tick_thread tick_thread;
-	bool drains_all; /* the next poll reads the young lanes whatever is in them */
-	/* entries copied out of a young lane, and of another */
-	struct tw__entry block[TW__BLOCK_ENTRIES], near_block[TW__BLOCK_ENTRIES];
+	bool drains_young; /* polls read the young lanes whatever is in them, in parts */
+	struct tw__entry block[TW__BLOCK_ENTRIES]; /* copied out of a lane */
 };
 
 /*

@@ -143,9 +143,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	/* first: what lanes hold is read against the old cursor */
 	bool again = false;
 	poll.pushed = count_pushed(service);
-	bool all = service->driver->drains_all || tw_load_relaxed(&service->phase.closed);
-	service->driver->drains_all = false;
-	poll.drained = tw__drain(service, all, &again);
+	poll.drained = tw__drain(service, tw_load_relaxed(&service->phase.closed), &again);
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);

@@ -43,11 +43,11 @@ static void sweep_end(tw_service *service)
 	struct tw__dead dead = count_dead(service);
 	if (service->driver->sweep.by_drained)
 		service->driver->sweep.drained_suffices = dead.dead <= dead.live / 2 + dead.allowed;
-	if (tw__sweep_wanted(service)) {
-		/* those that a sweep by words has left stand in young lanes */
-		service->driver->drains_all = !service->driver->sweep.by_drained;
+	bool wanted = tw__sweep_wanted(service);
+	/* those that a sweep by words has left stand in young lanes */
+	service->driver->drains_young = wanted && !service->driver->sweep.by_drained;
+	if (wanted)
 		sweep_start(service, service->driver->sweep.drained_suffices);
-	}
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)

@@ -278,7 +278,7 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	if (!r && !tw__lane_has_room(&local->young, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->young, SCHEDULE_ENTRIES, &young_grew);
 	/* a driver that sleeps is not to find too much */
-	grew |= young_grew && (tw_load_relaxed(&local->young.is_long) || tw__young_lives(local));
+	grew |= young_grew && tw__young_is_long(local);
 	if (!r && !tw__magazine_has_one(&local->magazine))
 		r = tw__magazine_look(&service->slots, &local->magazine);
 	if (tw_unlikely(r))

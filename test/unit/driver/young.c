@@ -113,6 +113,42 @@ Test(driver_young, order_holds_where_the_clock_leaps)
 	}
 }
 
+/*
+ * The wheel has chunks for `blocks` blocks, of one entry here, in the turn in which both lanes
+ * bring a timer for one tick.
+ */
+static void run_short_of_chunks(unsigned blocks)
+{
+	reopen_rig(NULL);
+	rig.service->time.has_young = true;
+	struct tw__wheel *wheel = &rig.service->driver->wheel;
+	struct tw__outboxes *boxes = &rig.service->driver->outboxes;
+	uint32_t limit = boxes->submit_limit;
+	probes[0] = PROBE(&rig, 0);
+	probes[1] = PROBE(&rig, 1);
+	probe_schedule(&probes[0], 60 * MS);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 50 * MS), 0);
+	probe_schedule(&probes[1], 10 * MS);
+	expect_eq(tw__lane_backlog(young()), 1);
+	boxes->submit_limit +=
+	    (uint32_t)(tw__wheel_chunks_left(wheel) - wheel->slack - TW__SPARE_CHUNKS -
+		       TW__BLOCK_ENTRIES - tw__outbox_reserve(boxes) - blocks);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
+	boxes->submit_limit = limit;
+	rig_advance(&rig, 20 * MS);
+}
+
+Test(driver_young, order_holds_where_chunks_run_out)
+{
+	for (unsigned blocks = 0; blocks <= 3; blocks++) {
+		run_short_of_chunks(blocks);
+		expect_eq(rig.ran, 2);
+		expect_eq(rig.events[0].id, 0);
+		expect_eq(rig.events[1].id, 1);
+		expect_eq(rig.events[0].at_ns, rig.events[1].at_ns);
+	}
+}
+
 /* The entry of a timer that was moved is in the lane, and must not be missed or taken for it. */
 Test(driver_young, timers_that_are_moved_fire_once_and_in_time)
 {
@@ -144,6 +180,19 @@ Test(driver_young, a_long_lane_is_read)
 	}
 	expect_lt(tw__lane_backlog(young()), LONG / 12); /* 8 bytes in the wheel, 16 here */
 	expect_gt(in_wheel(), 4 * LONG);
+}
+
+/* But no turn takes much longer for it (G12). */
+Test(driver_young, a_turn_reads_a_part_of_a_long_lane)
+{
+	for (int i = 0; i < LONG; i++)
+		expect_eq(tw_schedule(rig.service, HOUR, nothing, NULL, NULL), 0);
+	for (uint64_t before = 0, turn = 0; turn < 50; turn++, before = in_wheel()) {
+		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
+		tw_service_advance(rig.service, TW_NO_LIMIT);
+		expect_le(in_wheel() - before, 3 * TW__BLOCK_ENTRIES);
+	}
+	expect_lt(tw__lane_backlog(young()), LONG / 12);
 }
 
 /* Asleep, too: nobody schedules any more, and so nobody packs. */

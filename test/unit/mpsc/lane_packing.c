@@ -46,7 +46,7 @@ static struct {
 static void take(struct tw__lane *lane, bool all)
 {
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-	for (unsigned n; (n = tw__lane_take(lane, entries)) > 0;) {
+	for (unsigned n; (n = tw__lane_take(lane, tw__lane_tail(lane), entries)) > 0;) {
 		for (unsigned i = 0; i < n; i++) {
 			if (entries[i].what == 0)
 				continue;
@@ -71,7 +71,8 @@ Test(mpsc_lane_packing, what_is_soon_dead_stays_in_few_segments)
 	for (int round = 0; round < 1000; round++) {
 		for (uint64_t i = 0; i < 100; i++)
 			cr_assert_eq(push(lane, i), 0);
-		cr_assert_leq(tw__lane_take(lane, entries), TW__SEGMENT_ENTRIES);
+		cr_assert_leq(tw__lane_take(lane, tw__lane_tail(lane), entries),
+			      TW__SEGMENT_ENTRIES);
 	}
 	cr_assert_leq(tw__lane_segments(lane), FEW_SEGMENTS + 2);
 	lane_free(lane);
@@ -101,7 +102,7 @@ Test(mpsc_lane_packing, what_is_urgent_is_still_urgent)
 	for (uint64_t i = 0; i < 10000; i++)
 		cr_assert_eq(push(lane, 2 * i + 5), 0);
 	cr_assert_gt(tw_load_relaxed(&lane->urgent), tw__lane_head(lane));
-	cr_assert_gt(tw__lane_take(lane, entries), 0);
+	cr_assert_gt(tw__lane_take(lane, tw__lane_tail(lane), entries), 0);
 	cr_assert_eq(entries[0].value, 2);
 	lane_free(lane);
 }
@@ -114,7 +115,7 @@ Test(mpsc_lane_packing, packing_keeps_the_bases_that_are_needed)
 	for (uint64_t i = 0; i < FEW; i++)
 		cr_assert_eq(push(lane, i % 50 == 20 ? UINT64_MAX : i), 0);
 	cr_assert_eq(push(lane, 1), 0);
-	cr_assert_eq(tw__lane_take(lane, entries), 2);
+	cr_assert_eq(tw__lane_take(lane, tw__lane_tail(lane), entries), 2);
 	cr_assert_eq(entries[0].value, UINT64_MAX);
 	cr_assert_eq(entries[1].value, 1);
 	lane_free(lane);
