@@ -10,13 +10,14 @@
  *   ENDED     its `stop` has not returned           ASKING, DELAYED: the thread that called `stop`
  *   ASKING    the executor asks retry.allow         DELAYED: that thread
  *   DELAYED   it waits for its next attempt         QUEUED: the tick thread
- *   SETTLED   its result is final                   GONE: tw__job_look_for_end
- *   GONE      the node is free
- *   any of the first seven                          SETTLED: all of these; the tick thread at a
+ *   any of these                                    SETTLED: all of them; the tick thread at a
  *                                                   timeout; cancel and close if the job waits
+ *   SETTLED   its result is final                   TOLD: who has called `done`
+ *   TOLD      `release` has not returned            FINISHED: who has called it
+ *   FINISHED  the node goes when its timer is in, and nobody waits for it or its result
  *
- * The total timeout settles a job in any state. Its attempt may go on then (INSIDE), and so may
- * retry.allow (ASKED): `release` waits for both, `done` does not.
+ * The total timeout settles a job in any state. Its attempt may go on then (it has permits), and so
+ * may retry.allow (ASKED): `release` waits for both, `done` does not.
  *
  * User code that is due follows from the state and the flags (tw__job_go_on). The thread that
  * brought the change calls it. The job is BUSY meanwhile: who changes it then leaves the rest to
@@ -29,8 +30,8 @@
  * gives up the lock and comes back, a runner.
  *
  * A job with times has one timer of the service, for its next instant, run by the tick thread. It
- * goes by the clock and the state, so it may come early or late. A job that ends while its timer is
- * on the way keeps its node until then. Without a timer, a work looks at the job in each tick.
+ * goes by the clock and the state, so it may come early or late. Without a timer, a work looks at
+ * the job in each tick.
  *
  * Model: test/model/inbox.pml.
  */
@@ -48,94 +49,80 @@ enum { TW__MAX_CONCURRENCY = 1 << 30, TW__MAX_RATE = 1 << 20 };
 /* -------------------------------------------------------------------- jobs */
 
 enum tw__job_state {
-	TW__JOB_GONE,
 	TW__JOB_COMING,
 	TW__JOB_QUEUED,
 	TW__JOB_RUNNING,
 	TW__JOB_ENDED,
 	TW__JOB_ASKING,
 	TW__JOB_DELAYED,
-	TW__JOB_SETTLED
+	TW__JOB_SETTLED, /* the result is final from here on */
+	TW__JOB_TOLD,
+	TW__JOB_FINISHED
 };
 
 enum {
-	TW__JOB_ASYNC = 1,
-	TW__JOB_KEEP = 2,
+	TW__JOB_ASYNC = TW_LIMITER_TASK_ASYNC,
+	TW__JOB_KEEP = TW_LIMITER_TASK_KEEP,
 	TW__JOB_CANCELLED = 4,
 	/* of the last attempt */
-	TW__JOB_INSIDE = 8, /* has its permits */
-	TW__JOB_IN_FN = 16,
-	TW__JOB_COMPLETED = 32, /* by tw_job_complete */
-	TW__JOB_OVERDUE = 64,   /* past its timeout */
-	TW__JOB_STOP_DUE = 128,
-	TW__JOB_STOPPED = 256,  /* `stop` was due, or is not called any more */
-	TW__JOB_STARTING = 512, /* the event STARTED has not returned: `done` waits */
-	TW__JOB_TOKEN = 1024,   /* it has one of the rate */
-	TW__JOB_BUSY = 2048,    /* a thread calls its user code, or it is in `tells` */
-	/* of the end */
-	TW__JOB_ASKED = 4096, /* retry.allow has not returned */
-	TW__JOB_TOLD = 8192,  /* `done` has returned */
-	TW__JOB_FINISHED = 16384
+	TW__JOB_IN_FN = 8,
+	TW__JOB_COMPLETED = 16, /* by tw_job_complete */
+	TW__JOB_OVERDUE = 32,   /* it is past its timeout */
+	TW__JOB_STOP_DUE = 64,
+	TW__JOB_STOPPED = 128,  /* `stop` was due, or is not called any more */
+	TW__JOB_STARTING = 256, /* the event STARTED has not returned: `done` waits */
+	/* of user code */
+	TW__JOB_ASKED = 512, /* retry.allow has not returned */
+	TW__JOB_BUSY = 1024  /* a thread calls it, or the job is in `tells` */
 };
 
-struct tw__job;
-
-/* A timer of the service, and what the tick thread does then. */
+/* A timer of the service. */
 struct tw__due {
 	struct tw_limiter *limiter;
-	void (*ring)(struct tw__due *due); /* under the lock; clears is_out */
+	void (*ring)(struct tw__due *due); /* on the tick thread, under the lock; may be NULL */
 	tw_timer timer;
 	bool is_out;          /* timer or look */
 	struct tw__work look; /* in place of the timer, when none could be had */
 };
 
-/* Of a job with times, retries or more callbacks. Others share one. */
+/* Of a job with times, retries or more callbacks. The others share one. */
 struct tw__job_options {
 	struct tw__job *job;
 	struct tw__due due; /* tw__job_time */
-	uint64_t queue_timeout_ns, attempt_timeout_ns;
-	uint64_t until_ns; /* of the stay in line, the attempt or the delay; UINT64_MAX: none */
-	uint64_t total_until_ns;
-	uint64_t retry_deadline_ns; /* no retry begins after it */
-	struct tw_retry retry;
-	uint64_t delay_ns; /* of the next retry, without jitter */
-	uint32_t permits;  /* of each attempt */
-	tw_job_stop_fn *stop;
-	tw_job_release_fn *release;
-};
-
-/* A ring for each priority. */
-struct tw__in_ring {
-	struct tw__job *next, *previous;
-	struct tw__job *lower, *higher; /* of the ring's first: those of the next rings */
-	bool is_first;
+	uint64_t until_ns;  /* of the stay in line, the attempt or the delay; UINT64_MAX: none */
+	uint64_t total_until_ns, retry_deadline_ns; /* the same */
+	uint64_t delay_ns;                          /* of the next retry, without jitter */
+	struct tw_limiter_task task;
 };
 
 struct tw__job {
 	struct tw__node node;
 	union {
 		struct tw__in_line place; /* in the inbox, or in `tells` */
-		struct tw__in_ring ring;  /* in line, or delayed */
+		struct {                  /* in line, or delayed: a ring for each priority */
+			struct tw__job *next, *previous;
+			struct tw__job *lower; /* from the ring's first to the next ring's */
+		};
 	};
 	tw_job_fn *fn;
 	void *arg;
 	tw_job_done_fn *done;
 	void *context;
-	const char *name; /* or NULL */
+	const char *name;
 	struct tw__job_options *options;
-	uint64_t id;
+	uint64_t id;       /* 0: not accepted yet */
 	uint64_t since_ns; /* it came into line, or its attempt began */
 	uint64_t queued_ns, run_ns;
 	void *value;
 	int error;
 	uint32_t attempts;
-	uint32_t took; /* permits, INSIDE */
+	uint32_t took; /* permits that its attempt has */
 	uint16_t flags;
 	int16_t priority;
 	uint8_t state;         /* enum tw__job_state */
-	uint8_t status;        /* enum tw_job_status, SETTLED */
-	uint32_t waiters;      /* threads */
-	_Atomic uint32_t bell; /* 1: tw__job_answers; threads sleep on it */
+	uint8_t status;        /* enum tw_job_status, from SETTLED on */
+	uint32_t waiters;      /* threads in tw_job_wait */
+	_Atomic uint32_t bell; /* 1: tw__job_answers; they sleep on it */
 };
 
 /* Jobs in order of priority, first in first out. */
@@ -206,7 +193,6 @@ struct tw_limiter {
 	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */
 	struct tw__line tells;      /* jobs whose user code the executor calls */
 	bool tells_idle;            /* and idle listeners */
-	uint32_t calls;             /* of user code other than jobs */
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;
@@ -221,17 +207,19 @@ struct tw_limiter {
 	struct tw_limiter_config config;
 };
 
+_Static_assert(offsetof(struct tw_limiter, object.lock) == TW__CACHE_LINE, "lines");
+
 /* Never written. */
 extern struct tw__job_options tw__plain_options;
 
-static inline bool tw__job_is_own(const struct tw__job *job)
+static inline bool tw__job_is_plain(const struct tw__job *job)
 {
-	return job->options != &tw__plain_options;
+	return job->options == &tw__plain_options;
 }
 
-static inline struct tw__listener *tw__listener_of(tw__link link)
+static inline uint64_t tw__lesser(uint64_t a, uint64_t b)
 {
-	return TW__OWNER(struct tw__listener, place, link);
+	return a < b ? a : b;
 }
 
 /* UINT64_MAX: never. */
@@ -240,31 +228,25 @@ static inline uint64_t tw__instant_after(uint64_t now_ns, uint64_t span_ns)
 	return span_ns ? now_ns + span_ns : UINT64_MAX;
 }
 
-_Static_assert(offsetof(struct tw_limiter, object.lock) == TW__CACHE_LINE, "lines");
-
 static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw__job *job)
 {
-	return job->options->permits < l->permits.limit ? job->options->permits : l->permits.limit;
-}
-
-static inline uint64_t tw__limiter_waiting(const struct tw_limiter *l)
-{
-	return l->line.count + l->delayed.count;
+	return tw__lesser(job->options->task.permits, l->permits.limit);
 }
 
 /* tw_job_wait waits no longer. */
 static inline bool tw__job_answers(const struct tw__job *job)
 {
-	return job->flags & TW__JOB_TOLD ||
+	return job->state >= TW__JOB_TOLD ||
 	       (job->state == TW__JOB_SETTLED && job->status == TW_JOB_STATUS_TIMED_OUT);
 }
 
-/* As of the submit; as of the last attempt. */
+/* As of the submit. */
 static inline tw_job tw__job_handle(const struct tw__job *job)
 {
 	return (tw_job){.id = tw__node_handle(&job->node)};
 }
 
+/* As of the last attempt. */
 static inline tw_job tw__attempt_handle(const struct tw__job *job)
 {
 	return (tw_job){.id = tw__node_handle(&job->node), .attempt = job->attempts};
@@ -279,14 +261,14 @@ void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job);
 void tw__due_set(struct tw__due *due, uint64_t at_ns);
 void tw__due_stop(struct tw__due *due);
 
-/* The function of a token that is out is called next. Takes the lock. */
+/* The function of an attempt that took a token is called next. */
 void tw__rate_begin(struct tw_limiter *l);
 
 /* starts 0: no rate. Returns 0, or -ENOMEM: nothing has changed. */
 int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns);
 
-/* Into line, for the first time or for a retry. */
-void tw__job_accept(struct tw_limiter *l, struct tw__job *job);
+/* Into line, for the first time; for a retry. */
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 /* Out of line, or from those delayed. */
@@ -297,6 +279,9 @@ void tw__inbox_look(struct tw_limiter *l);
 
 /* Takes the lock, and over what came. */
 void tw__limiter_lock(struct tw_limiter *l);
+
+/* The same for a public function, which becomes a user. Returns 0, or why it is refused. */
+int tw__limiter_enter(const char *call, struct tw_limiter *l);
 
 /*
  * Drops n users and the lock, and submits the works that have something to do. A thread that has
@@ -315,9 +300,12 @@ bool tw__limiter_has_room(struct tw_limiter *l);
 /* The job is in no line; tw__job_go_on is next. */
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error);
 
+/* Settles the job with what its last attempt has left. */
+void tw__settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+
 void tw__job_wake(struct tw__job *job);
 
-/* Frees the node if it is FINISHED, its timer is in, and nobody waits for it or its result. */
+/* Frees the node if it is time. */
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 /* `stop` is due for the attempt, once. */
@@ -327,37 +315,43 @@ void tw__job_stop(struct tw__job *job);
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
 		     uint64_t now_ns);
 
-/* After its end. True: a retry may follow; false: the job has settled. */
-bool tw__attempt_decide(struct tw_limiter *l, struct tw__job *job);
+/* A retry after this delay is within the count and the times. */
+bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns,
+		       uint64_t delay_ns);
 
-/* Its function has not returned. */
-void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job);
-
-/* Looks whether it is past a time. */
-void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
-
-bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
-
-/* By the policy; once for each retry. */
-uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
-
-/* DELAYED now; false: the job has settled instead. */
-bool tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns);
+/* The same, before the delay is known. */
+bool tw__job_may_want_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);
 
 /* Sets the due for the job's next instant, or stops it. */
 void tw__job_keep_time(struct tw__job *job);
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
-/* A job in line is past a time, and settles. */
-void tw__stay_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+/* If a time of the job has passed, does what follows. tw__job_go_on is next. */
+bool tw__job_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* A time of the job has passed; tw__job_go_on is next. */
-void tw__time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+/* ---------------------------------------------------------------------- idle.c */
 
 /* Room for one result more than there may come. 0 or -ENOMEM. */
 int tw__results_reserve(struct tw_limiter *l);
-void tw__results_put(struct tw__results *results);
-void tw__result_of(const struct tw__job *job, struct tw_job_result *out);
+struct tw_job_result tw__result_of(const struct tw__job *job);
+
+/* Calls `event` for something of this job, or NULL. Without the lock. */
+void tw__tell_event(struct tw_limiter *l, const struct tw__job *job,
+		    const struct tw_limiter_event *event);
+
+/* All jobs are finished. Listeners are due. */
+void tw__idle_reached(struct tw_limiter *l);
+
+/* The listener is called next, with the results. */
+void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
+
+/* Calls those that are due, without the lock. The caller is a user. */
+void tw__tell_idle(struct tw_limiter *l);
+
+static inline struct tw__listener *tw__listener_of(tw__link link)
+{
+	return TW__OWNER(struct tw__listener, place, link);
+}
 
 /* ---------------------------------------------------------------------- tell.c */
 
@@ -376,13 +370,7 @@ void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller te
 /* The ring of a job's due. */
 void tw__job_time(struct tw__due *due);
 
-/* The listener is called next, with the results. */
-void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
-
-/* Calls those that are due, without the lock. The caller is a user. */
-void tw__tell_idle(struct tw_limiter *l);
-
-/* The same for what the tick thread has left: one job, or idle listeners. */
+/* Calls one thing that the tick thread has left, without the lock. The caller is a user. */
 void tw__tell_next(struct tw_limiter *l);
 
 void tw__limiter_tell(struct tw__work *work);

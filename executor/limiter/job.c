@@ -1,10 +1,10 @@
-/* The public functions of jobs. Calls lock.c, settle.c and tell.c. */
+/* The public functions of jobs. Calls lock.c, settle.c, idle.c and tell.c. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
 
-/* -------------------------------------------------------------------- input */
+/* -------------------------------------------------------------------- submit */
 
 static int task_check(struct tw_limiter_task *task)
 {
@@ -12,6 +12,8 @@ static int task_check(struct tw_limiter_task *task)
 	struct tw_retry *retry = &task->retry;
 	const uint32_t flags =
 	    TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL;
+	if (!task->permits)
+		task->permits = 1;
 	if (!retry->factor_x100)
 		retry->factor_x100 = 100;
 	if (!retry->cap_ns)
@@ -35,41 +37,34 @@ static int task_check(struct tw_limiter_task *task)
 			      bad ? bad : beyond);
 }
 
-/* --------------------------------------------------------------------- make */
-
 struct tw__job_options tw__plain_options = {.until_ns = UINT64_MAX,
 					    .total_until_ns = UINT64_MAX,
 					    .retry_deadline_ns = UINT64_MAX,
-					    .permits = 1};
+					    .task.permits = 1};
 
 static bool is_plain(const struct tw_limiter_task *task)
 {
 	return !task->queue_timeout_ns && !task->attempt_timeout_ns && !task->timeout_ns &&
-	       !task->retry.count && task->permits <= 1 && !task->stop && !task->release;
+	       !task->retry.count && task->permits == 1 && !task->stop && !task->release;
 }
 
 static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job *job,
 					    const struct tw_limiter_task *task, uint64_t now_ns)
 {
-	const struct tw_retry *retry = &task->retry;
 	struct tw__job_options *o = tw__alloc(sizeof *o);
 	if (o)
 		*o = (struct tw__job_options){
 		    .job = job,
 		    .due = {.limiter = l, .ring = tw__job_time},
-		    .queue_timeout_ns = task->queue_timeout_ns,
-		    .attempt_timeout_ns = task->attempt_timeout_ns,
 		    .until_ns = UINT64_MAX,
 		    .total_until_ns = tw__instant_after(now_ns, task->timeout_ns),
-		    .retry_deadline_ns = tw__instant_after(now_ns, retry->deadline_ns),
-		    .retry = *retry,
-		    .delay_ns = retry->delay_ns < retry->cap_ns ? retry->delay_ns : retry->cap_ns,
-		    .permits = task->permits ? task->permits : 1,
-		    .stop = task->stop,
-		    .release = task->release};
+		    .retry_deadline_ns = tw__instant_after(now_ns, task->retry.deadline_ns),
+		    .delay_ns = tw__lesser(task->retry.delay_ns, task->retry.cap_ns),
+		    .task = *task};
 	return o;
 }
 
+/* A job that nobody knows yet. */
 static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns,
 		struct tw__job **out)
 {
@@ -80,45 +75,31 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
 	/* the node's head is its table's */
 	memset((char *)job + sizeof job->node, 0, sizeof *job - sizeof job->node);
-	job->state = TW__JOB_COMING;
 	job->fn = task->fn;
 	job->arg = task->arg;
 	job->done = task->done;
 	job->context = tw__context_capture();
 	job->name = task->name;
 	job->since_ns = now_ns;
-	job->options = is_plain(task) ? &tw__plain_options : make_options(l, job, task, now_ns);
-	if (!job->options) {
-		tw__node_put(&l->nodes, node);
-		return -ENOMEM;
-	}
-	job->flags = (uint16_t)((task->flags & TW_LIMITER_TASK_ASYNC ? TW__JOB_ASYNC : 0) |
-				(task->flags & TW_LIMITER_TASK_KEEP ? TW__JOB_KEEP : 0));
+	job->flags = (uint16_t)(task->flags & (TW__JOB_ASYNC | TW__JOB_KEEP));
 	job->priority = (int16_t)task->priority;
-	return 0;
+	job->options = is_plain(task) ? &tw__plain_options : make_options(l, job, task, now_ns);
+	if (!job->options)
+		tw__node_put(&l->nodes, node);
+	return job->options ? 0 : -ENOMEM;
 }
 
-/* Its timer may be on the way. The lock is held. */
-static void unmake(struct tw_limiter *l, struct tw__job *job)
-{
-	job->state = TW__JOB_SETTLED;
-	job->flags = TW__JOB_FINISHED;
-	tw__job_keep_time(job);
-	tw__job_look_for_end(l, job);
-}
-
-/* ------------------------------------------------------------------- accept */
-
+/* Whether the limiter takes this job, apart from memory. */
 static int admit(struct tw_limiter *l, const struct tw__job *job)
 {
+	uint32_t permits = job->options->task.permits;
 	if (tw_load_relaxed(&l->object.closed))
 		return -ESHUTDOWN;
-	if (job->options->permits > l->permits.limit)
+	if (permits > l->permits.limit)
 		return -EINVAL; /* told after the unlock */
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
-	uint64_t in_line = l->line.count + l->line.extra;
-	bool fits = l->permits.out + in_line + job->options->permits <= l->permits.limit;
+	bool fits = l->permits.out + l->line.count + l->line.extra + permits <= l->permits.limit;
 	return tw__limiter_has_room(l) && (l->config.max_pending || fits) ? 0 : -EAGAIN;
 }
 
@@ -156,13 +137,15 @@ static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limi
 		r = tw__results_reserve(l);
 	if (r) {
 		l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
-		unmake(l, job);
+		job->state = TW__JOB_FINISHED;
+		job->flags = 0;
+		tw__job_keep_time(job);
+		tw__job_look_for_end(l, job); /* its timer may be on the way */
 		return r;
 	}
 	if (out)
 		*out = tw__job_handle(job);
-	tw__job_accept(l, job);
-	tw__job_enqueue(l, job, now_ns);
+	tw__job_accept(l, job, now_ns);
 	tw__job_keep_time(job);
 	return 0;
 }
@@ -174,7 +157,7 @@ static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_j
 	int r = make(l, task, now_ns, &job);
 	if (r)
 		return r;
-	bool needs_lock = !l->has_inbox || tw__job_is_own(job) || job->priority != 0;
+	bool needs_lock = !l->has_inbox || !tw__job_is_plain(job) || job->priority != 0;
 	if (!needs_lock && !tw_load_relaxed(&l->object.closed)) {
 		if (out)
 			*out = tw__job_handle(job);
@@ -206,111 +189,118 @@ int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw
 
 int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
 {
-	struct tw_limiter_task task = {.size = sizeof task, .fn = fn, .arg = arg};
-	if (!l || !fn)
-		return tw__invalid("%s is NULL", l ? "fn" : "limiter");
-	return tw_limiter_submit_task(l, &task, out);
+	struct tw_limiter_task task = {.fn = fn, .arg = arg, .permits = 1};
+	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
+	return r ? r : submit(l, &task, out);
 }
 
-/* NULL: none. The lock is held. */
-static struct tw__job *find(struct tw_limiter *l, tw_job handle)
+/* --------------------------------------------------- complete, cancel, priority */
+
+/* The entry of the calls that follow, as tw__limiter_enter. *out: the handle's job, or NULL. */
+static int job_enter(const char *call, struct tw_limiter *l, tw_job handle, struct tw__job **out)
 {
+	int r = tw__limiter_enter(call, l);
+	if (r)
+		return r;
 	struct tw__job *job =
 	    (struct tw__job *)(void *)tw__node_find(&l->nodes, &l->object, handle.id);
-	return job && job->id && job->state != TW__JOB_GONE ? job : NULL;
+	*out = job && job->id ? job : NULL;
+	return 0;
 }
 
-/* ----------------------------------------------------------------- complete */
-
-/* The lock is held. */
-static int complete(struct tw_limiter *l, tw_job handle, int error, void *value)
+/* Its function has not returned: nothing stops it any more, and only a retry may be too late. */
+static void complete_early(struct tw_limiter *l, struct tw__job *job)
 {
-	struct tw__job *job = find(l, handle);
+	struct tw__job_options *o = job->options;
+	job->flags |= TW__JOB_COMPLETED;
+	if (tw__job_is_plain(job) || job->state >= TW__JOB_SETTLED)
+		return;
+	bool failed = job->error || job->flags & TW__JOB_OVERDUE;
+	o->until_ns = UINT64_MAX;
+	if (!failed || !tw__job_may_retry(l, job, 0, 0))
+		o->total_until_ns = UINT64_MAX;
+	tw__job_keep_time(job);
+}
+
+static int complete(struct tw_limiter *l, struct tw__job *job, uint64_t attempt, int error,
+		    void *value)
+{
 	if (job && !(job->flags & TW__JOB_ASYNC))
 		return -EINVAL; /* tw_job_complete tells */
-	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED ||
-	    (handle.attempt && handle.attempt != job->attempts))
+	if (!job || !job->took || job->flags & TW__JOB_COMPLETED ||
+	    (attempt && attempt != job->attempts))
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__attempt_look(l, job, now_ns);
-	bool is_settled = job->state == TW__JOB_SETTLED;
+	job->flags |= TW__JOB_STOPPED;
+	tw__job_look(l, job, now_ns);
+	bool is_settled = job->state >= TW__JOB_SETTLED;
 	bool late = is_settled || job->flags & TW__JOB_OVERDUE;
 	if (!is_settled) {
 		job->error = error;
 		job->value = value;
 	}
 	if (job->flags & TW__JOB_IN_FN)
-		tw__attempt_completed(l, job);
+		complete_early(l, job);
 	else
 		tw__attempt_end(l, job, error, value, now_ns);
 	tw__job_go_on(l, job, TW__CALLER);
 	return late ? TW_JOB_LATE : 0;
 }
 
-int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
+int tw_job_complete(tw_limiter *l, tw_job handle, int error, void *value)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (!r && (error > 0 || error < -4095))
-		r = tw__bad(-EINVAL, __func__, "error");
+	struct tw__job *job;
+	if (error > 0 || error < -4095)
+		return tw__bad(-EINVAL, __func__, "error");
+	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
-	tw__object_use(&l->object);
-	r = complete(l, job, error, value);
+	r = complete(l, job, handle.attempt, error, value);
 	l->counters.refused_completions += r < 0;
 	tw__limiter_leave(l, 1);
 	return r == -EINVAL ? tw__invalid("the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
 }
 
-/* ------------------------------------------------------------------- cancel */
-
 int tw_job_cancel(tw_limiter *l, tw_job handle)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
+	struct tw__job *job;
+	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
-	tw__object_use(&l->object);
-	struct tw__job *job = find(l, handle);
-	if (!job || job->state == TW__JOB_SETTLED) {
+	if (!job || job->state >= TW__JOB_SETTLED) {
 		r = TW_GONE;
 	} else if (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED) {
 		tw__job_leave_line(l, job, tw_service_now(l->service));
 		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED);
-		tw__job_go_on(l, job, TW__CALLER);
 		r = TW_CANCELLED;
 	} else {
 		job->flags |= TW__JOB_CANCELLED;
-		if (job->flags & TW__JOB_INSIDE)
+		if (job->took)
 			tw__job_stop(job);
-		tw__job_go_on(l, job, TW__CALLER);
 		r = TW_RUNNING;
 	}
+	if (r != TW_GONE)
+		tw__job_go_on(l, job, TW__CALLER);
 	tw__limiter_leave(l, 1);
 	return r;
 }
 
 bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 {
-	if (TW__OBJECT_CHECK(l, "limiter"))
+	struct tw__job *job;
+	if (job_enter(__func__, l, handle, &job))
 		return false;
-	tw__limiter_lock(l);
-	struct tw__job *job = find(l, handle);
-	bool is =
-	    job &&
-	    (job->flags & TW__JOB_CANCELLED ||
-	     (job->flags & TW__JOB_INSIDE &&
-	      (job->flags & TW__JOB_OVERDUE || tw__job_is_due(job, tw_service_now(l->service)))));
-	tw__object_unlock(&l->object);
+	bool is = job && (job->flags & TW__JOB_CANCELLED ||
+			  (job->took && (job->flags & TW__JOB_OVERDUE ||
+					 tw__job_is_due(job, tw_service_now(l->service)))));
+	tw__limiter_leave(l, 1);
 	return is;
 }
 
-/* ----------------------------------------------------------------- priority */
-
-/* Behind the others of the priority. The lock is held. */
+/* It goes behind the others of the priority. */
 static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority)
 {
-	if (!job || job->state == TW__JOB_SETTLED)
+	if (!job || job->state >= TW__JOB_SETTLED)
 		return TW_GONE;
 	if (job->priority == priority)
 		return 0;
@@ -319,34 +309,32 @@ static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t prior
 	if (is_queued || is_delayed)
 		tw__job_leave_line(l, job, now_ns);
 	job->priority = priority;
-	if (is_queued) {
+	if (is_queued)
 		job->since_ns = now_ns;
-		tw__job_line_add(&l->line, job);
-	} else if (is_delayed) {
-		tw__job_line_add(&l->delayed, job);
-	}
+	if (is_queued || is_delayed)
+		tw__job_line_add(is_queued ? &l->line : &l->delayed, job);
 	return 0;
 }
 
 int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (!r && (priority < INT16_MIN || priority > INT16_MAX))
-		r = tw__bad(-EINVAL, __func__, "priority");
+	struct tw__job *job;
+	if (priority < INT16_MIN || priority > INT16_MAX)
+		return tw__bad(-EINVAL, __func__, "priority");
+	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
-	r = set_priority(l, find(l, handle), (int16_t)priority);
-	tw__limiter_leave(l, 0);
+	r = set_priority(l, job, (int16_t)priority);
+	tw__limiter_leave(l, 1);
 	return r;
 }
 
 /* --------------------------------------------------------------- wait, and ask */
 
-/* Told of, and not kept, or no longer. */
+/* Its `done` has returned, and its result is not kept, or no longer. */
 static bool has_no_result(const struct tw__job *job)
 {
-	return job->flags & TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
+	return job->state >= TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
 }
 
 /* This thread is the one that drops the job next. */
@@ -372,14 +360,12 @@ static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t dead
 
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
+	struct tw__job *job;
+	uint64_t deadline_ns = timeout_ns ? tw__deadline_in(timeout_ns) : 0;
+	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	uint64_t deadline_ns = timeout_ns ? tw__deadline_in(timeout_ns) : 0;
-	tw__limiter_lock(l);
-	struct tw__job *job = find(l, handle);
 	bool waits = job && !tw__job_answers(job);
-	tw__object_use(&l->object);
 	if (!job || has_no_result(job))
 		r = TW_GONE;
 	else if (waits &&
@@ -389,7 +375,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		r = timeout_ns ? await_answer(l, job, deadline_ns) : -ETIMEDOUT;
 	if (r == 0) {
 		if (out)
-			tw__result_of(job, out);
+			*out = tw__result_of(job);
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
 	}
 	if (job)
@@ -401,17 +387,15 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 int tw_job_state(tw_limiter *l, tw_job handle)
 {
 	static const int states[] = {
-	    [TW__JOB_GONE] = TW_JOB_STATE_GONE,        [TW__JOB_COMING] = TW_JOB_STATE_QUEUED,
 	    [TW__JOB_QUEUED] = TW_JOB_STATE_QUEUED,    [TW__JOB_RUNNING] = TW_JOB_STATE_RUNNING,
 	    [TW__JOB_ENDED] = TW_JOB_STATE_RUNNING,    [TW__JOB_ASKING] = TW_JOB_STATE_RETRYING,
-	    [TW__JOB_DELAYED] = TW_JOB_STATE_RETRYING, [TW__JOB_SETTLED] = TW_JOB_STATE_SETTLED};
-	int r = TW__OBJECT_CHECK(l, "limiter");
+	    [TW__JOB_DELAYED] = TW_JOB_STATE_RETRYING, [TW__JOB_SETTLED] = TW_JOB_STATE_SETTLED,
+	    [TW__JOB_TOLD] = TW_JOB_STATE_SETTLED,     [TW__JOB_FINISHED] = TW_JOB_STATE_SETTLED};
+	struct tw__job *job;
+	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
-	struct tw__job *job = find(l, handle);
-	bool is_over = !job || (has_no_result(job) && !(job->flags & TW__JOB_INSIDE));
-	r = is_over ? TW_JOB_STATE_GONE : states[job->state];
-	tw__object_unlock(&l->object);
+	r = !job || (has_no_result(job) && !job->took) ? TW_JOB_STATE_GONE : states[job->state];
+	tw__limiter_leave(l, 1);
 	return r;
 }

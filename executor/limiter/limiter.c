@@ -1,4 +1,4 @@
-/* The public functions of the limiter as a whole. Calls lock.c, settle.c and tell.c. */
+/* The public functions of the limiter as a whole. Calls all others but job.c. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
@@ -149,6 +149,8 @@ int tw_limiter_destroy(tw_limiter *l)
 	return 0;
 }
 
+/* -------------------------------------------------------------- idle and close */
+
 /*
  * What the tick thread has left first, since the executor may refuse without end. Then jobs in the
  * order in which they would have run; those that wait for a retry last. The lock is given up now
@@ -178,19 +180,23 @@ static void drop_all(struct tw_limiter *l)
 	tw__innermost_inside = inside.outer;
 }
 
-/* ------------------------------------------------------------------ waiting */
+/* Refuses jobs from now on. */
+static void begin_close(struct tw_limiter *l)
+{
+	if (tw__object_close(&l->object))
+		tw__object_ring(&l->object); /* threads that wait for room */
+	tw__inbox_look(l);                   /* again: from here on nothing comes */
+}
 
 /*
  * An idle that comes after the call's beginning is enough, once its listeners have returned. One of
  * before is not, even if its listeners are called only now: somebody has submitted since. The lock
  * is given up. The caller is a user.
  */
-static int await_idle(struct tw_limiter *l, uint64_t timeout_ns, bool drops)
+static int await_idle(struct tw_limiter *l, uint64_t deadline_ns, bool in_time, bool drops)
 {
 	const struct tw__idles *i = &l->idles;
-	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	uint64_t before = l->unfinished == 0 && i->told != i->reached ? i->reached - 1 : i->reached;
-	bool in_time = timeout_ns != 0;
 	for (;;) {
 		if (drops)
 			drop_all(l);
@@ -204,143 +210,115 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns, bool drops)
 	}
 }
 
-int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
+/* mode NULL: the call only waits. */
+static int wait_or_close(const char *call, struct tw_limiter *l, uint64_t timeout_ns,
+			 const enum tw_close_mode *mode)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	bool drops = mode && *mode == TW_CLOSE_DROP;
+	int r = tw__limiter_enter(call, l);
 	if (r)
 		return r;
-	if (timeout_ns && tw__inside_object(&l->object, NULL))
-		return tw__waits_inside(__func__);
-	tw__limiter_lock(l);
-	tw__object_use(&l->object);
-	r = await_idle(l, timeout_ns, false);
+	bool is_inside = timeout_ns && tw__inside_object(&l->object, NULL);
+	if (mode && !is_inside)
+		begin_close(l);
+	r = is_inside ? -EDEADLK : await_idle(l, deadline_ns, timeout_ns != 0, drops);
+	if (r == -ETIMEDOUT && mode && !drops)
+		r = await_idle(l, 0, false, true);
 	tw__limiter_leave(l, 1);
-	return r;
+	return is_inside ? tw__waits_inside(call) : r;
 }
 
-static struct tw__listener *listener_make(tw_idle_fn *fn, void *arg)
+int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
+{
+	return wait_or_close(__func__, l, timeout_ns, NULL);
+}
+
+int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
+{
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__bad(-EINVAL, __func__, "mode");
+	return wait_or_close(__func__, l, timeout_ns, &mode);
+}
+
+/* mode NULL: the limiter stays open. */
+static int listen(const char *call, struct tw_limiter *l, tw_idle_fn *fn, void *arg,
+		  const enum tw_close_mode *mode)
 {
 	struct tw__listener *listener = tw__alloc(sizeof *listener);
-	if (listener)
-		*listener =
-		    (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
-	return listener;
-}
-
-static void listener_add(struct tw_limiter *l, struct tw__listener *listener)
-{
+	if (!listener)
+		return -ENOMEM;
+	*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
+	int r = tw__limiter_enter(call, l);
+	if (r) {
+		tw__free(listener);
+		return r;
+	}
+	if (mode)
+		begin_close(l);
+	if (mode && *mode == TW_CLOSE_DROP)
+		drop_all(l);
 	if (l->unfinished) {
 		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
 	} else {
 		tw__listener_is_due(l, listener);
 		tw__tell_idle(l);
 	}
+	tw__limiter_leave(l, 1);
+	return 0;
 }
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
-	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
-	if (r)
-		return r;
-	struct tw__listener *listener = listener_make(fn, arg);
-	if (!listener)
-		return -ENOMEM;
-	tw__limiter_lock(l);
-	tw__object_use(&l->object);
-	listener_add(l, listener);
-	tw__limiter_leave(l, 1);
-	return 0;
+	return fn ? listen(__func__, l, fn, arg, NULL) : tw__invalid("fn is NULL");
+}
+
+int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
+{
+	if (!fn)
+		return tw__invalid("fn is NULL");
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__bad(-EINVAL, __func__, "mode");
+	return listen(__func__, l, fn, arg, &mode);
 }
 
 /* -------------------------------------------------------------------- change */
 
 int tw_limiter_set_paused(tw_limiter *l, bool paused)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
+	int r = tw__limiter_enter(__func__, l);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
 	l->paused = paused;
-	tw__limiter_leave(l, 0);
+	tw__object_ring(&l->object); /* threads that wait for room */
+	tw__limiter_leave(l, 1);
 	return 0;
 }
 
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (!r && !holds(l, max_concurrency))
-		r = tw__bad(-EINVAL, __func__, "max_concurrency");
+	int r = tw__limiter_enter(__func__, l);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
-	l->permits.limit = max_concurrency;
-	tw__limiter_leave(l, 0);
-	return 0;
+	bool fits = holds(l, max_concurrency);
+	if (fits)
+		l->permits.limit = max_concurrency;
+	tw__limiter_leave(l, 1);
+	return fits ? 0 : tw__bad(-EINVAL, __func__, "max_concurrency");
 }
 
 int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
-	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (!r && (starts > TW__MAX_RATE || (!starts && interval_ns)))
-		r = tw__bad(-EINVAL, __func__, "starts");
-	if (!r && !interval_fits(starts, interval_ns))
-		r = tw__bad(-EINVAL, __func__, "interval_ns");
+	if (starts > TW__MAX_RATE || (!starts && interval_ns))
+		return tw__bad(-EINVAL, __func__, "starts");
+	if (!interval_fits(starts, interval_ns))
+		return tw__bad(-EINVAL, __func__, "interval_ns");
+	int r = tw__limiter_enter(__func__, l);
 	if (r)
 		return r;
-	tw__limiter_lock(l);
 	r = tw__rate_set(l, starts, interval_ns);
-	tw__limiter_leave(l, 0);
-	return r;
-}
-
-/* -------------------------------------------------------------------- close */
-
-/* Takes the lock, and makes the call a user. */
-static void begin_close(struct tw_limiter *l)
-{
-	tw__limiter_lock(l);
-	tw__object_use(&l->object);
-	if (tw__object_close(&l->object) && l->room_sleepers)
-		tw__object_ring(&l->object);
-	tw__inbox_look(l); /* again: from here on nothing comes */
-}
-
-int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
-{
-	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (r)
-		return r;
-	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__bad(-EINVAL, __func__, "mode");
-	if (timeout_ns && tw__inside_object(&l->object, NULL))
-		return tw__waits_inside(__func__);
-	bool drops = mode == TW_CLOSE_DROP;
-	begin_close(l);
-	r = await_idle(l, timeout_ns, drops);
-	if (r && !drops)
-		r = await_idle(l, 0, true);
 	tw__limiter_leave(l, 1);
 	return r;
-}
-
-int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
-{
-	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (r)
-		return r;
-	if (!fn)
-		return tw__invalid("fn is NULL");
-	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__bad(-EINVAL, __func__, "mode");
-	struct tw__listener *listener = listener_make(fn, arg);
-	if (!listener)
-		return -ENOMEM;
-	begin_close(l);
-	if (mode == TW_CLOSE_DROP)
-		drop_all(l);
-	listener_add(l, listener);
-	tw__limiter_leave(l, 1);
-	return 0;
 }
 
 /* ---------------------------------------------------------------- statistics */

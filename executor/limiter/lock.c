@@ -8,18 +8,15 @@
  *
  * ACTIVE in the object's word means that somebody will take the lock and look: `run` is out; or all
  * permits are out, the limiter is paused, or no token is there, and who ends that looks. A submit
- * that finds it not raised raises it, and submits `run`. tw__limiter_leave keeps this:
- *
- *   ACTIVE     somebody will look   then
- *   raised     yes                  it stays
- *   raised     no                   rest: fails if a job has come, which is taken over then
- *   not        yes                  raise: if a submit was faster, that has submitted `run`
- *   not        no                   it stays: a submit may raise it at any time
- *
+ * that finds it not raised raises it, and submits `run`. Who gives up the lock
+ *   - submits `run` if a job may start and it is not out. If ACTIVE is not raised, it is raised
+ *     first; if a submit was faster, that submits `run`;
+ *   - rests if ACTIVE is raised and nobody will look. That fails if a job has come, which is taken
+ *     over then.
  * Who takes the lock and finds ACTIVE raised by a submit notes that `run` is out.
  *
  * Line. Only the first job starts, when all its permits are free. Weak at: many priorities at a
- * time, since a job that joins walks over the higher ones.
+ * time, since a job that joins or leaves walks over the higher ones.
  *
  * Rate. A token is taken when an attempt leaves the line, and comes back one interval after its
  * function was called. If it came back after the taking, the event STARTED, which is called in
@@ -35,51 +32,43 @@
 
 /* --------------------------------------------------------------------- line */
 
+/* The link to the first of the ring of that priority, or to that of the next lower one. */
+static struct tw__job **ring_of(struct tw__job_line *line, int16_t priority)
+{
+	struct tw__job **at = &line->first;
+	while (*at && (*at)->priority > priority) /* planted: low_first */
+		at = &(*at)->lower;
+	return at;
+}
+
 void tw__job_line_add(struct tw__job_line *line, struct tw__job *job)
 {
-	struct tw__job **at = &line->first, *higher = NULL;
-	while (*at && (*at)->priority > job->priority) { /* planted: low_first */
-		higher = *at;
-		at = &higher->ring.lower;
-	}
-	struct tw__job *first = *at;
+	struct tw__job **at = ring_of(line, job->priority), *first = *at;
 	line->count++;
-	line->extra += job->options->permits - 1;
-	job->ring.is_first = !first || first->priority != job->priority;
-	if (!job->ring.is_first) {
-		job->ring.next = first;
-		job->ring.previous = first->ring.previous;
-		job->ring.previous->ring.next = first->ring.previous = job;
-		return;
+	line->extra += job->options->task.permits - 1;
+	if (first && first->priority == job->priority) {
+		job->next = first;
+		job->previous = first->previous;
+		job->previous->next = first->previous = job;
+	} else {
+		job->next = job->previous = job;
+		job->lower = first;
+		*at = job;
 	}
-	job->ring.next = job->ring.previous = job;
-	job->ring.lower = first;
-	job->ring.higher = higher;
-	*at = job;
-	if (first)
-		first->ring.higher = job;
 }
 
 void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job)
 {
+	struct tw__job **at = ring_of(line, job->priority), *next = job->next;
 	TW_ASSERT(line->count > 0);
-	bool is_alone = job->ring.next == job;
-	struct tw__job *heir = is_alone ? job->ring.lower : job->ring.next;
 	line->count--;
-	line->extra -= job->options->permits - 1;
-	job->ring.next->ring.previous = job->ring.previous;
-	job->ring.previous->ring.next = job->ring.next;
-	if (!job->ring.is_first)
+	line->extra -= job->options->task.permits - 1;
+	next->previous = job->previous;
+	job->previous->next = next;
+	if (*at != job)
 		return;
-	*(job->ring.higher ? &job->ring.higher->ring.lower : &line->first) = heir;
-	if (heir)
-		heir->ring.higher = job->ring.higher;
-	if (is_alone)
-		return;
-	heir->ring.is_first = true;
-	heir->ring.lower = job->ring.lower;
-	if (heir->ring.lower)
-		heir->ring.lower->ring.higher = heir;
+	*at = next == job ? job->lower : next;
+	next->lower = job->lower;
 }
 
 /* -------------------------------------------------------------------- times */
@@ -90,7 +79,9 @@ static void on_time(void *arg)
 	struct tw__due *due = arg;
 	struct tw_limiter *l = due->limiter;
 	tw__limiter_lock(l);
-	due->ring(due);
+	due->is_out = false;
+	if (due->ring)
+		due->ring(due);
 	tw__limiter_leave(l, 1);
 }
 
@@ -108,14 +99,11 @@ void tw__due_stop(struct tw__due *due)
 void tw__due_set(struct tw__due *due, uint64_t at_ns)
 {
 	struct tw_limiter *l = due->limiter;
-	if (at_ns > INT64_MAX || tw__beyond_range(l->service, at_ns)) { /* no clock gets there */
-		tw__due_stop(due);
-		return;
-	}
-	if (due->is_out && tw_reset_at(l->service, due->timer, at_ns) == 0)
+	bool is_never = at_ns > INT64_MAX || tw__beyond_range(l->service, at_ns);
+	if (!is_never && due->is_out && tw_reset_at(l->service, due->timer, at_ns) == 0)
 		return;
 	tw__due_stop(due);
-	if (due->is_out) /* it is on its way, and looks */
+	if (is_never || due->is_out) /* it is on its way, and looks */
 		return;
 	due->is_out = true;
 	if (tw_likely(!tw__object_delay(&l->object, TW_TASK_AT, at_ns, on_time, due, &due->timer)))
@@ -133,7 +121,7 @@ static uint64_t *start_at(struct tw__rate *rate, uint32_t place)
 	return &rate->starts_ns[((uint64_t)rate->first + place) % rate->room];
 }
 
-/* UINT64_MAX: there is no rate. */
+/* If none is there, the limiter looks again when the next one comes back. */
 static uint64_t tokens(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
@@ -145,36 +133,21 @@ static uint64_t tokens(struct tw_limiter *l)
 		rate->used--;
 	}
 	uint64_t taken = (uint64_t)rate->used + rate->out; /* above `most` after it has shrunk */
-	return taken < rate->most ? rate->most - taken : 0;
-}
-
-/* Who needs a token looks as the lock is given up. */
-static void on_token(struct tw__due *due)
-{
-	due->is_out = false;
-}
-
-/* False: the limiter looks again when the next one comes back. */
-static bool token_is_there(struct tw_limiter *l)
-{
-	struct tw__rate *rate = &l->rate;
-	if (tokens(l))
-		return true;
+	if (taken < rate->most)
+		return rate->most - taken;
 	if (rate->used && !rate->due.is_out) /* else an attempt that begins looks again */
 		tw__due_set(&rate->due, *start_at(rate, 0) + rate->interval_ns);
-	return false;
+	return 0;
 }
 
 void tw__rate_begin(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
-	tw__limiter_lock(l);
 	TW_ASSERT(rate->used < rate->room);
 	rate->out--;
 	uint64_t now_ns = tw_service_now(l->service); /* planted: token_early */
 	if (rate->most)
 		*start_at(rate, rate->used++) = now_ns;
-	tw__limiter_leave(l, 0);
 }
 
 int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
@@ -195,29 +168,30 @@ int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	if (!starts || interval_ns == TW_FOREVER)
 		rate->used = 0;
 	rate->most = starts;
-	rate->interval_ns = interval_ns < INT64_MAX ? interval_ns : INT64_MAX;
+	rate->interval_ns = tw__lesser(interval_ns, INT64_MAX);
 	rate->due.limiter = l;
-	rate->due.ring = on_token;
 	tw__due_stop(&rate->due); /* who needs a token says so again */
 	return 0;
 }
 
 /* ------------------------------------------------------------ coming and going */
 
-void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
-{
-	job->id = ++l->counters.added;
-	l->unfinished++;
-}
-
 void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	struct tw__job_options *o = job->options;
 	job->state = TW__JOB_QUEUED;
 	job->since_ns = now_ns;
-	if (tw__job_is_own(job))
-		job->options->until_ns = tw__instant_after(now_ns, job->options->queue_timeout_ns);
+	if (tw_unlikely(!tw__job_is_plain(job)))
+		o->until_ns = tw__instant_after(now_ns, o->task.queue_timeout_ns);
 	tw__job_line_add(&l->line, job);
+}
+
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	job->id = ++l->counters.added;
+	l->unfinished++;
+	tw__job_enqueue(l, job, now_ns);
 }
 
 void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
@@ -237,8 +211,7 @@ void tw__inbox_look(struct tw_limiter *l)
 		l->active = l->run_out = true; /* by a submit */
 	while ((link = tw__object_take(&l->object, &steps))) {
 		struct tw__job *job = TW__OWNER(struct tw__job, place, link);
-		tw__job_accept(l, job);
-		tw__job_enqueue(l, job, job->since_ns);
+		tw__job_accept(l, job, job->since_ns);
 	}
 }
 
@@ -246,6 +219,16 @@ void tw__limiter_lock(struct tw_limiter *l)
 {
 	tw__object_lock(&l->object); /* planted: limiter_unlocked */
 	tw__inbox_look(l);
+}
+
+int tw__limiter_enter(const char *call, struct tw_limiter *l)
+{
+	int r = TW__OBJECT_CHECK_IN(call, l, "limiter");
+	if (r)
+		return r;
+	tw__limiter_lock(l);
+	tw__object_use(&l->object);
+	return 0;
 }
 
 /* ------------------------------------------------------------- what may start */
@@ -258,37 +241,29 @@ bool tw__limiter_may_start(struct tw_limiter *l)
 	/* planted: permit_less */
 	if (l->permits.out + tw__job_needs(l, first) > l->permits.limit)
 		return false;
-	return token_is_there(l);
+	return tokens(l) > 0;
 }
 
 /* Jobs in line that could start now, by permits and tokens. */
 static uint64_t startable(struct tw_limiter *l)
 {
-	if (l->ended || l->paused || l->permits.out >= l->permits.limit || !token_is_there(l))
+	if (l->ended || l->paused || l->permits.out >= l->permits.limit)
 		return 0;
-	uint64_t permits = l->permits.limit - l->permits.out, tokens_there = tokens(l);
-	permits -= l->line.extra < permits ? l->line.extra : permits;
-	return permits < tokens_there ? permits : tokens_there;
+	uint64_t permits = l->permits.limit - l->permits.out;
+	return tw__lesser(permits - tw__lesser(permits, l->line.extra), tokens(l));
 }
 
 bool tw__limiter_has_room(struct tw_limiter *l)
 {
-	uint64_t waiting = tw__limiter_waiting(l), most = l->config.max_pending;
+	uint64_t in_line = l->line.count, waiting = in_line + l->delayed.count;
+	uint64_t most = l->config.max_pending;
 	if (tw_likely(waiting < most))
 		return true;
-	uint64_t able = startable(l), in_line = l->line.count;
+	uint64_t able = startable(l);
 	if (!most)
 		return able > in_line;
 	/* planted: room_for_one_more */
-	return waiting - (able < in_line ? able : in_line) < most;
-}
-
-static void look_for_room(struct tw_limiter *l)
-{
-	bool refuses = tw_load_relaxed(&l->object.closed) ||
-		       (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES);
-	if (refuses || tw__limiter_has_room(l))
-		tw__object_ring(&l->object);
+	return waiting - tw__lesser(able, in_line) < most;
 }
 
 /* A submit need not call anybody. */
@@ -302,20 +277,14 @@ static bool somebody_will_look(const struct tw_limiter *l)
 /* True: the caller submits `run`. */
 static bool attend_to_inbox(struct tw_limiter *l)
 {
-	bool wants_run = false;
+	bool submits = false;
 	for (;;) {
-		if (!l->run_out && tw__limiter_may_start(l))
-			wants_run = l->run_out = true;
-		if (somebody_will_look(l)) {
-			if (!l->active && !tw__object_raise(&l->object)) {
-				l->run_out = true; /* a submit has raised it */
-				wants_run = false;
-			}
-			l->active = true;
-			return wants_run;
+		if (!l->run_out && tw__limiter_may_start(l)) {
+			submits = l->active || tw__object_raise(&l->object);
+			l->active = l->run_out = true;
 		}
-		if (!l->active)
-			return false;
+		if (!l->active || somebody_will_look(l))
+			return submits;
 		if (tw__object_rest(&l->object)) {
 			l->active = false;
 			return false;
@@ -327,17 +296,17 @@ static bool attend_to_inbox(struct tw_limiter *l)
 void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
-	if (tw_unlikely(l->room_sleepers))
-		look_for_room(l);
-	bool was_active = l->active, run = attend_to_inbox(l);
 	bool tell = l->tells.first || l->tells_idle;
-	if (tell && l->ended) /* a close that drops calls it, too */
+	if (tw_unlikely(l->room_sleepers && tw__limiter_has_room(l)))
 		tw__object_ring(&l->object);
-	tell = tell && !l->tell_out;
-	if (tell) {
+	if (tw_unlikely(tell)) {
+		if (l->ended) /* a close that drops calls what the executor may refuse */
+			tw__object_ring(&l->object);
+		tell = !l->tell_out;
 		l->tell_out = true;
-		tw__object_use(&l->object);
+		l->object.users += tell;
 	}
+	bool was_active = l->active, run = attend_to_inbox(l);
 	if (n || (was_active && !l->active))
 		tw__object_drop(&l->object, n);
 	else

@@ -1,300 +1,212 @@
-/* All user code: attempts, callbacks, listeners and events. Calls settle.c for what follows. */
+/* The runner, and the user code of jobs. Calls settle.c for what follows, and idle.c at the end. */
 #include "executor/limiter/internal.h"
-#include "mpsc/base/reserve.h"
 
 /* Not in the way of jobs without callbacks (tw__job_go_on). */
 #define NOT_INLINED __attribute__((noinline))
 
-static void leave_to_call(struct tw_limiter *l)
-{
-	l->calls++;
-	tw__limiter_leave(l, 0);
-}
+/* ------------------------------------------------------------------ callbacks */
 
-/* The user's function is called between these. The lock is held before and after. */
+enum step { STOP, DONE, RELEASE };
 
-static void go_out(struct tw_limiter *l, struct tw__inside *inside, struct tw__job *job, tw_fn *fn,
-		   uint16_t flag)
+/* One call. The lock is given up, and the job stays. */
+NOT_INLINED static void call(struct tw_limiter *l, struct tw__job *job, enum step step)
 {
-	job->flags |= flag;
-	leave_to_call(l);
-	tw__inside_begin(inside, &l->object, job, fn, job->arg, job->name, job->context);
-}
-
-static void come_back(struct tw_limiter *l, struct tw__inside *inside, struct tw__job *job,
-		      uint16_t flag)
-{
-	tw__inside_end(inside);
-	tw__limiter_lock(l);
-	job->flags &= (uint16_t)~flag;
-}
-
-/* Without the lock. */
-static void tell_event(struct tw_limiter *l, const struct tw__job *job,
-		       const struct tw_limiter_event *event)
-{
+	const struct tw_limiter_task *task = &job->options->task;
+	bool timed_out = job->flags & TW__JOB_OVERDUE;
+	tw_job attempt = tw__attempt_handle(job);
 	struct tw__inside inside;
-	tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(l->config.event),
-			 l->config.event_arg, NULL, NULL);
-	l->config.event(l->config.event_arg, event);
+	tw_fn *fn = step == STOP      ? TW__NAMED_BY(task->stop)
+		    : step == RELEASE ? TW__NAMED_BY(task->release)
+		    : job->done       ? TW__NAMED_BY(job->done)
+				      : TW__NAMED_BY(l->config.event);
+	job->flags = (uint16_t)((job->flags | TW__JOB_BUSY) & ~TW__JOB_STOP_DUE);
+	tw__limiter_leave(l, 0);
+	tw__inside_begin(&inside, &l->object, job, fn, job->arg, job->name, job->context);
+	if (step == STOP)
+		task->stop(job->arg, attempt,
+			   timed_out ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED);
+	if (step == RELEASE)
+		task->release(job->arg);
+	if (step == DONE) {
+		struct tw_job_result result = tw__result_of(job);
+		if (l->config.event)
+			tw__tell_event(l, job,
+				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
+								  .job = tw__job_handle(job),
+								  .id = job->id,
+								  .result = &result});
+		if (job->done)
+			job->done(job->arg, &result);
+	}
 	tw__inside_end(&inside);
+	tw__limiter_lock(l);
+	job->flags &= (uint16_t)~TW__JOB_BUSY;
 }
 
-/* ---------------------------------------------------------------------- idle */
+/* -------------------------------------------------------------------- retries */
 
 /*
- * One thread at a time calls listeners, in order, also those that are added meanwhile: so listeners
- * that add listeners use no more stack. After CALLS_IN_A_ROW calls the executor goes on.
+ * The delay before the next attempt, once for each retry. The policy decides first (struct
+ * tw_retry: count, times, jitter), then retry.allow.
+ *
+ * Full jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
-enum { CALLS_IN_A_ROW = 64 };
-
-void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener)
+static uint64_t draw_delay(struct tw_limiter *l, struct tw__job *job)
 {
-	listener->results = l->results;
-	if (l->results)
-		l->results->refs++;
-	tw__line_append(&l->idles.due, tw__in_line_link(&listener->place));
+	struct tw__job_options *o = job->options;
+	const struct tw_retry *retry = &o->task.retry;
+	uint64_t delay_ns = o->delay_ns;
+	unsigned __int128 next = (unsigned __int128)delay_ns * retry->factor_x100 / 100;
+	o->delay_ns = next < retry->cap_ns ? (uint64_t)next : retry->cap_ns;
+	bool draws = delay_ns && retry->jitter == TW_RETRY_JITTER_FULL;
+	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
 }
-
-static void call_listener(struct tw_limiter *l, struct tw__listener *listener)
-{
-	struct tw__inside inside;
-	struct tw__results *results = listener->results;
-	leave_to_call(l);
-	tw__inside_begin(&inside, &l->object, NULL, TW__NAMED_BY(listener->fn), listener->arg, NULL,
-			 listener->context);
-	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
-	tw__inside_end(&inside);
-	tw__free(listener);
-	tw__limiter_lock(l);
-	tw__results_put(results);
-}
-
-void tw__tell_idle(struct tw_limiter *l)
-{
-	struct tw__idles *i = &l->idles;
-	if (i->telling)
-		return;
-	i->telling = true;
-	for (unsigned left = CALLS_IN_A_ROW; left && (i->event_due || i->due.first); left--) {
-		if (i->event_due) {
-			i->event_due = false;
-			leave_to_call(l);
-			tell_event(l, NULL,
-				   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE});
-			tw__limiter_lock(l);
-		} else {
-			call_listener(l, tw__listener_of(tw__line_pop(&i->due)));
-		}
-	}
-	i->telling = false;
-	if (i->event_due || i->due.first)
-		l->tells_idle = true;
-	else
-		i->told = i->reached;
-	tw__object_ring(&l->object);
-}
-
-static void idle_reached(struct tw_limiter *l)
-{
-	struct tw__idles *i = &l->idles;
-	i->reached++;
-	i->event_due = l->config.event != NULL;
-	if (l->results)
-		l->results->delivered = true;
-	while (i->waiting.first)
-		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
-}
-
-/* --------------------------------------------------------------- the job's own */
-
-NOT_INLINED static void call_stop(struct tw_limiter *l, struct tw__job *job)
-{
-	struct tw__inside inside;
-	tw_job_stop_fn *stop = job->options->stop;
-	tw_job attempt = tw__attempt_handle(job);
-	enum tw_job_status why =
-	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
-	job->flags &= (uint16_t)~TW__JOB_STOP_DUE;
-	go_out(l, &inside, job, TW__NAMED_BY(stop), TW__JOB_BUSY);
-	stop(job->arg, attempt, why);
-	come_back(l, &inside, job, TW__JOB_BUSY);
-}
-
-NOT_INLINED static void call_done(struct tw_limiter *l, struct tw__job *job)
-{
-	struct tw__inside inside;
-	struct tw_job_result result;
-	tw__result_of(job, &result);
-	go_out(l, &inside, job, job->done ? TW__NAMED_BY(job->done) : TW__NAMED_BY(l->config.event),
-	       TW__JOB_BUSY);
-	if (l->config.event)
-		tell_event(l, job,
-			   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
-						      .job = tw__job_handle(job),
-						      .id = job->id,
-						      .result = &result});
-	if (job->done)
-		job->done(job->arg, &result);
-	come_back(l, &inside, job, TW__JOB_BUSY);
-}
-
-NOT_INLINED static void call_release(struct tw_limiter *l, struct tw__job *job)
-{
-	struct tw__inside inside;
-	tw_job_release_fn *release = job->options->release;
-	go_out(l, &inside, job, TW__NAMED_BY(release), TW__JOB_BUSY);
-	release(job->arg);
-	come_back(l, &inside, job, TW__JOB_BUSY);
-}
-
-static bool call_allow(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
-{
-	struct tw__inside inside;
-	tw_retry_fn *allow = job->options->retry.allow;
-	int64_t chosen_ns = (int64_t)*delay_ns;
-	int error = job->error; /* before a timeout changes it */
-	uint32_t attempt = job->attempts;
-	go_out(l, &inside, job, TW__NAMED_BY(allow), TW__JOB_ASKED);
-	bool wants = allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
-	bool is_valid = !wants || (chosen_ns >= 0 && (uint64_t)chosen_ns <= TW_MAX_DELAY_NS);
-	if (!is_valid)
-		(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
-	come_back(l, &inside, job, TW__JOB_ASKED);
-	*delay_ns = (uint64_t)chosen_ns;
-	if (!is_valid && job->state == TW__JOB_ASKING) {
-		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
-		job->error = -EINVAL; /* told above */
-	}
-	return wants && is_valid;
-}
-
-/* ------------------------------------------------- the next step of a job */
 
 /* The job waits for its retry, or ended since. False: it has settled instead. */
 NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wanted,
 			      uint64_t delay_ns)
 {
-	if (!tw__retry_answered(l, job, wanted, delay_ns))
+	uint64_t now_ns = tw_service_now(l->service);
+	if (!wanted || !tw__job_may_retry(l, job, now_ns, delay_ns)) {
+		tw__settle_by_result(l, job, now_ns);
 		return false;
+	}
+	job->state = TW__JOB_DELAYED;
+	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP | TW__JOB_OVERDUE;
+	job->options->until_ns = now_ns + delay_ns;
+	tw__job_line_add(&l->delayed, job);
+	l->counters.retried++;
+	tw__job_keep_time(job);
+	if (!l->config.event)
+		return true;
 	struct tw_limiter_event event = {.kind = TW_LIMITER_EVENT_RETRIED,
 					 .attempt = job->attempts,
 					 .job = tw__job_handle(job),
 					 .id = job->id,
 					 .delay_ns = delay_ns};
-	if (l->config.event) {
-		leave_to_call(l);
-		tell_event(l, NULL, &event);
-		tw__limiter_lock(l);
-	}
+	tw__limiter_leave(l, 0);
+	tw__tell_event(l, NULL, &event);
+	tw__limiter_lock(l);
 	return true;
 }
 
-/* True: as retry. False: the job has settled, or is ASKING. */
+/* The attempt has ended. True: as retry. False: the job has settled, or is ASKING. */
 static bool decide(struct tw_limiter *l, struct tw__job *job)
 {
-	if (tw_likely(!tw__attempt_decide(l, job)))
+	uint64_t now_ns = job->error ? tw_service_now(l->service) : 0;
+	if (tw_likely(!job->error || !tw__job_may_want_retry(l, job, now_ns))) {
+		tw__settle_by_result(l, job, now_ns);
 		return false;
-	if (!job->options->retry.allow)
-		return retry(l, job, true, tw__job_draw_delay(l, job));
+	}
+	if (!job->options->task.retry.allow)
+		return retry(l, job, true, draw_delay(l, job));
 	job->state = TW__JOB_ASKING;
 	job->options->until_ns = UINT64_MAX;
 	tw__job_keep_time(job);
 	return false;
 }
 
-/* The answer is ignored if a timeout has settled the job meanwhile. Returns as retry. */
+/* Returns as retry. The answer is ignored if a timeout has settled the job meanwhile. */
 NOT_INLINED static bool ask(struct tw_limiter *l, struct tw__job *job)
 {
-	uint64_t delay_ns = tw__job_draw_delay(l, job);
-	bool wants = tw__job_has_retries(l, job) && call_allow(l, job, &delay_ns);
-	return job->state == TW__JOB_ASKING && retry(l, job, wants, delay_ns);
+	tw_retry_fn *allow = job->options->task.retry.allow;
+	int64_t delay_ns = (int64_t)draw_delay(l, job);
+	int error = job->error; /* before a timeout changes it */
+	bool wants = false, is_valid = true;
+	struct tw__inside inside;
+	if (tw__job_may_retry(l, job, 0, 0)) {
+		job->flags |= TW__JOB_ASKED;
+		tw__limiter_leave(l, 0);
+		tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(allow), job->arg, job->name,
+				 job->context);
+		wants = allow(job->arg, tw__job_handle(job), error, job->attempts, &delay_ns);
+		is_valid = !wants || (delay_ns >= 0 && (uint64_t)delay_ns <= TW_MAX_DELAY_NS);
+		if (!is_valid)
+			(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
+		tw__inside_end(&inside);
+		tw__limiter_lock(l);
+		job->flags &= (uint16_t)~TW__JOB_ASKED;
+	}
+	if (job->state != TW__JOB_ASKING)
+		return false;
+	if (!is_valid) {
+		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
+		job->error = -EINVAL; /* told above */
+	}
+	return retry(l, job, wants && is_valid, (uint64_t)delay_ns);
 }
+
+/* ------------------------------------------------- the next step of a job */
 
 static void finish(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller)
 {
 	bool is_last = --l->unfinished == 0;
-	job->flags |= TW__JOB_FINISHED;
+	job->state = TW__JOB_FINISHED;
 	if (is_last)
-		idle_reached(l);
+		tw__idle_reached(l);
 	tw__job_look_for_end(l, job);
-	if (!is_last)
-		return;
-	if (teller == TW__TICK)
+	if (is_last && teller == TW__TICK)
 		l->tells_idle = true;
-	else
+	else if (is_last)
 		tw__tell_idle(l);
 }
 
-static void leave_to_executor(struct tw_limiter *l, struct tw__job *job)
+/* False: this thread must not, and leaves the job to the executor. */
+static bool calls(struct tw_limiter *l, struct tw__job *job, bool may)
 {
+	if (may)
+		return true;
 	job->flags |= TW__JOB_BUSY;
 	tw__line_append(&l->tells, tw__in_line_link(&job->place));
+	return false;
 }
 
 void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
-	if (job->flags & (TW__JOB_BUSY | TW__JOB_FINISHED))
+	if (job->flags & TW__JOB_BUSY)
 		return;
 	if (tw_unlikely(job->flags & TW__JOB_STOP_DUE)) {
-		if (teller == TW__TICK) {
-			leave_to_executor(l, job);
+		if (!calls(l, job, teller != TW__TICK))
 			return;
-		}
-		call_stop(l, job);
+		call(l, job, STOP);
 	}
 	if (job->state == TW__JOB_ENDED && decide(l, job))
 		return;
 	if (tw_unlikely(job->state == TW__JOB_ASKING)) {
-		if (job->flags & TW__JOB_ASKED)
-			return;
-		if (teller != TW__EXECUTOR) {
-			leave_to_executor(l, job);
-			return;
-		}
-		if (ask(l, job))
+		if (job->flags & TW__JOB_ASKED || !calls(l, job, teller == TW__EXECUTOR) ||
+		    ask(l, job))
 			return;
 	}
 	/* BUSY: it has timed out while retry.allow was asked */
-	if (job->state != TW__JOB_SETTLED || job->flags & (TW__JOB_STARTING | TW__JOB_BUSY))
+	if (job->flags & (TW__JOB_STARTING | TW__JOB_BUSY))
 		return;
-	if (!(job->flags & TW__JOB_TOLD)) {
+	if (job->state == TW__JOB_SETTLED) {
 		if (job->done || l->config.event) {
-			if (teller == TW__TICK) {
-				leave_to_executor(l, job);
+			if (!calls(l, job, teller != TW__TICK))
 				return;
-			}
-			call_done(l, job);
+			call(l, job, DONE);
 		}
-		job->flags |= TW__JOB_TOLD;
+		job->state = TW__JOB_TOLD;
 		tw__job_wake(job);
 	}
-	if (job->flags & (TW__JOB_INSIDE | TW__JOB_ASKED))
+	if (job->state != TW__JOB_TOLD || job->took || job->flags & TW__JOB_ASKED)
 		return; /* who ends that goes on */
-	if (job->options->release) {
-		if (teller == TW__TICK) {
-			leave_to_executor(l, job);
+	if (job->options->task.release) {
+		if (!calls(l, job, teller != TW__TICK))
 			return;
-		}
-		call_release(l, job);
+		call(l, job, RELEASE);
 	}
 	finish(l, job, teller);
 }
 
-/* On the tick thread. */
 void tw__job_time(struct tw__due *due)
 {
 	struct tw__job *job = TW__OWNER(struct tw__job_options, due, due)->job;
 	struct tw_limiter *l = due->limiter;
-	uint64_t now_ns = tw_service_now(l->service);
-	bool is_due = tw__job_is_due(job, now_ns);
-	if (is_due)
-		tw__time_has_come(l, job, now_ns);
-	due->is_out = false; /* not before: settling stops it */
-	if (job->state != TW__JOB_SETTLED)
-		tw__job_keep_time(job);
-	if (job->flags & TW__JOB_FINISHED)
+	bool is_due = tw__job_look(l, job, tw_service_now(l->service));
+	tw__job_keep_time(job);
+	if (job->state == TW__JOB_FINISHED)
 		tw__job_look_for_end(l, job);
 	else if (is_due)
 		tw__job_go_on(l, job, TW__TICK);
@@ -324,54 +236,45 @@ void tw__limiter_tell(struct tw__work *work)
 
 /* ------------------------------------------------------------------- runner */
 
-/*
- * A runner's slice: then it goes to the end of the executor's queue. The number is for clocks that
- * stand still.
- */
-enum { JOBS_IN_A_ROW = 64 };
-#define SLICE_NS UINT64_C(5000000)
-
 /* The first in line begins an attempt. */
 static struct tw__job *begin(struct tw_limiter *l, uint64_t now_ns)
 {
 	struct tw__job *job = l->line.first;
-	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
+	struct tw__job_options *o = job->options;
 	tw__job_leave_line(l, job, now_ns);
-	tw__histogram_add(&l->counters.queue, stay_ns, 1);
+	tw__histogram_add(&l->counters.queue, now_ns > job->since_ns ? now_ns - job->since_ns : 0,
+			  1);
 	job->took = (uint32_t)tw__job_needs(l, job);
 	l->permits.out += job->took;
 	l->permits.attempts++;
 	job->state = TW__JOB_RUNNING;
 	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP;
-	job->flags |= TW__JOB_INSIDE | TW__JOB_IN_FN;
+	job->flags |= TW__JOB_IN_FN | (l->config.event ? TW__JOB_STARTING : 0);
 	job->attempts++;
 	job->since_ns = now_ns;
 	job->value = NULL;
-	if (tw_unlikely(l->rate.most != 0)) {
-		l->rate.out++;
-		job->flags |= TW__JOB_TOKEN;
-	}
-	if (tw__job_is_own(job)) {
-		struct tw__job_options *o = job->options;
-		o->until_ns = tw__instant_after(now_ns, o->attempt_timeout_ns);
-		job->flags |= l->config.event ? TW__JOB_STARTING : 0;
+	if (tw_unlikely(!tw__job_is_plain(job))) {
+		o->until_ns = tw__instant_after(now_ns, o->task.attempt_timeout_ns);
 		tw__job_keep_time(job);
 	}
 	return job;
 }
 
-static void tell_started(struct tw_limiter *l, struct tw__job *job, const struct tw_job_run *see)
+/* The attempt has left the line, and its function is called next. The lock is free. */
+NOT_INLINED static void start(struct tw_limiter *l, struct tw__job *job,
+			      const struct tw_job_run *see, bool has_token)
 {
-	tell_event(l, job,
-		   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_STARTED,
-					      .attempt = see->attempt,
-					      .job = tw__job_handle(job),
-					      .id = see->id});
-	if (!tw__job_is_own(job))
-		return;
+	if (l->config.event)
+		tw__tell_event(l, job,
+			       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_STARTED,
+							  .attempt = see->attempt,
+							  .job = tw__job_handle(job),
+							  .id = see->id});
 	tw__limiter_lock(l);
 	job->flags &= (uint16_t)~TW__JOB_STARTING;
-	tw__job_go_on(l, job, TW__TICK);
+	if (has_token)
+		tw__rate_begin(l);
+	tw__job_go_on(l, job, TW__TICK); /* it may have timed out during the event */
 	tw__limiter_leave(l, 0);
 }
 
@@ -388,22 +291,23 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 		return;
 	if (r > 0 || r < -4095)
 		r = -EINVAL; /* the job's result; told to `done` */
-	tw__attempt_look(l, job, now_ns);
+	job->flags |= TW__JOB_STOPPED;
+	tw__job_look(l, job, now_ns);
 	tw__attempt_end(l, job, r, value, now_ns);
 }
 
-/* One attempt, and what follows. The lock is given up. True: user code followed. */
-static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns)
+/* One attempt, and what follows. The lock is given up. True: another runner goes on since. */
+static bool run_first(struct tw_limiter *l, uint64_t *now_ns)
 {
+	struct tw__job *job = begin(l, *now_ns);
 	struct tw_job_run see = {
 	    .limiter = l, .job = tw__attempt_handle(job), .id = job->id, .attempt = job->attempts};
 	struct tw__inside inside;
-	bool has_token = job->flags & TW__JOB_TOKEN;
+	bool has_token = l->rate.most != 0;
+	l->rate.out += has_token;
 	tw__limiter_leave(l, 0);
-	if (tw_unlikely(l->config.event != NULL))
-		tell_started(l, job, &see);
-	if (tw_unlikely(has_token))
-		tw__rate_begin(l);
+	if (tw_unlikely(has_token || l->config.event))
+		start(l, job, &see, has_token);
 	tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(job->fn), job->arg, job->name,
 			 job->context);
 	int r = job->fn(job->arg, &see);
@@ -412,14 +316,19 @@ static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns)
 	tw__object_lock(&l->object);
 	if (!l->line.first || l->line.first->priority < 0)
 		tw__inbox_look(l); /* else the inbox, of priority 0, is not next */
-	uint32_t calls = l->calls;
+	bool was_out = l->run_out;
 	returned(l, job, r, see.value, *now_ns);
 	tw__job_go_on(l, job, TW__EXECUTOR);
-	return l->calls != calls;
+	return l->run_out && !was_out;
 }
 
+/*
+ * After a slice the runner goes to the end of the executor's queue. The number of jobs is for
+ * clocks that stand still.
+ */
 void tw__limiter_run(struct tw__work *work)
 {
+	enum { JOBS_IN_A_ROW = 64, SLICE_NS = 5000000 };
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, run, work);
 	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l);
@@ -427,17 +336,15 @@ void tw__limiter_run(struct tw__work *work)
 	l->run_out = false;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
 		struct tw__job *first = l->line.first;
-		if (first && tw__job_is_due(first, now_ns)) { /* the tick thread may look later */
-			tw__stay_is_over(l, first, now_ns);
+		if (first && !tw__job_is_plain(first) && tw__job_look(l, first, now_ns)) {
+			/* the tick thread may look later */
 			tw__job_go_on(l, first, TW__EXECUTOR);
 			continue;
 		}
 		if (!first)
 			tw__inbox_look(l);
-		if (!tw__limiter_may_start(l))
+		if (!tw__limiter_may_start(l) || run_first(l, &now_ns))
 			break;
-		if (run_one(l, begin(l, now_ns), &now_ns) && l->run_out)
-			break; /* another runner goes on since */
 	}
 	tw__limiter_leave(l, 1);
 }

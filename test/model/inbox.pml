@@ -121,34 +121,25 @@ inline leave()
 {
 	do
 	:: true ->
-		d_step {
-			if
-			:: !run_out && MAY_START -> run_out = true; wants = true
-			:: else
-			fi
-		};
 		if
-		:: LOOKS ->
-			if
-			:: !noted ->
-				atomic {
-#ifndef RAISE_BLINDLY
-					if
-					:: word_active -> run_out = true; wants = false
-					:: else
-					fi;
-#endif
-					word_active = true
-				};
-				noted = true
-			:: else
-			fi;
-			break
-		:: !LOOKS && !noted -> break
-#ifdef STAYS_ACTIVE
-		:: !LOOKS && noted -> break
+		:: !run_out && MAY_START ->
+			atomic {
+#ifdef RAISE_BLINDLY
+				wants = true;
 #else
-		:: !LOOKS && noted ->
+				wants = noted || !word_active;
+#endif
+				word_active = true
+			};
+			noted = true; run_out = true
+		:: else
+		fi;
+		if
+		:: !noted || LOOKS -> break
+#ifdef STAYS_ACTIVE
+		:: noted && !LOOKS -> break
+#else
+		:: noted && !LOOKS ->
 #ifdef REST_BLINDLY
 			word_active = false; noted = false;
 			break
