@@ -7,23 +7,6 @@
 
 TestSuite(action_bad_input, .fini = close_left, .timeout = 30);
 
-Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
-{
-	open_on(TW_ACTION_KIND_ASYNC);
-	struct work work = {.log = &notes, .id = 1}, other = {.log = &notes, .id = 2};
-	arm(&work, 5 * MS);
-	expect_eq(tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS + 1), -ERANGE);
-	expect_eq(tw_action_schedule(work.action, &other, UINT64_MAX), -ERANGE);
-	expect_eq(action_stats(scheduler).refused, 2);
-	expect_eq(action_stats(scheduler).actions, 1);
-	rig_advance(&rig, 5 * MS);
-	expect_log(&notes, 1);
-	rig_advance(&rig, SECOND);
-	/* longer than the service will live */
-	work.error = tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS);
-	expect_eq(work.error, -ERANGE);
-}
-
 static bool locked;
 
 /* The text of the hook, and whether the hook could call the scheduler. */
@@ -53,28 +36,4 @@ Test(action_bad_input, of_frames_at_the_end_of_the_clock_is_told_without_a_lock)
 	expect_eq(action_stats(scheduler).refused, 2);
 	expect_eq(action_stats(scheduler).turns, 0);
 	tw_action_destroy(work.action);
-}
-
-Test(action_bad_input, of_too_little_room_leaves_the_action_as_it_was)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 1;
-	rig_open(&rig, &cfg);
-	scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
-	struct work works[600] = {{0}};
-	int n = 0, error = 0;
-	for (; !error; n++) {
-		works[n].scheduler = scheduler;
-		expect_eq(tw_action_create(&works[n].action, scheduler, work_run, NULL), 0);
-		error = tw_action_schedule(works[n].action, &works[n], SECOND);
-	}
-	expect_eq(error, -EAGAIN);
-	expect_ne(tw_action_state(works[n - 1].action), TW_ACTION_STATE_ARMED);
-	/* it has a timer, which is moved */
-	error = tw_action_schedule(works[0].action, &works[0], MS);
-	expect_eq(error, 0);
-	rig_advance(&rig, MS);
-	expect_eq(works[0].runs, 1);
-	for (int i = 0; i < n; i++)
-		tw_action_destroy(works[i].action);
 }

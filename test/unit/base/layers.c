@@ -1,5 +1,6 @@
 /* What every layer promises, whatever it does besides: a row for each layer. */
 #include <errno.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "test/support/child.h"
@@ -194,6 +195,28 @@ Test(base_layers, stale_and_random_handles_are_gone)
 		expect_eq(cancel(layer, object, live.handle.id), TW_CANCELLED);
 		expect_eq(cancel(layer, object, live.handle.id), TW_GONE);
 		expect_eq(cancel(layer, (union object){0}, live.handle.id), -EINVAL);
+		queue_executor_run_all(&queue);
+		close_layer(layer);
+	}
+}
+
+enum { LOOPS = 100000 };
+
+/* The first one waits meanwhile: nothing is empty, and nothing runs. */
+Test(base_layers, what_is_submitted_and_cancelled_leaves_no_memory_behind)
+{
+	EACH_LAYER (layer) {
+		struct call waits, gone;
+		size_t before = 0;
+		open_layer(layer);
+		submit(layer, &waits, nothing);
+		for (int i = 0; i < LOOPS; i++) {
+			submit(layer, &gone, nothing);
+			expect_eq(cancel(layer, object, gone.handle.id), TW_CANCELLED);
+			if (i == LOOPS / 10)
+				before = mallinfo2().uordblks;
+		}
+		expect_lt(mallinfo2().uordblks, before + 64 * 1024);
 		queue_executor_run_all(&queue);
 		close_layer(layer);
 	}

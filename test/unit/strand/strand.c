@@ -111,24 +111,6 @@ Test(strand, cancels)
 	PLAY(&strand_stage, NULL, cancels);
 }
 
-/* Submitted and cancelled while the strand stands still: no growth. */
-Test(strand, cancelled_tasks_leave_the_queue)
-{
-	struct noted first = NOTED(&rig, 1), task = NOTED(&rig, 2);
-	noted_submit(&first, 0);
-	noted_submit(&task, 0);
-	uint32_t highest_index = 0;
-	for (int i = 0; i < 100000; i++) {
-		expect_eq(tw_strand_cancel(rig.strand, task.task), TW_CANCELLED);
-		noted_submit(&task, 0);
-		uint32_t index = (uint32_t)task.task.id;
-		highest_index = index > highest_index ? index : highest_index;
-	}
-	expect_le(highest_index, 200);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 1, 2);
-}
-
 static void pump_in_release(struct noted *noted)
 {
 	noted->answer = queue_executor_run_next(&noted->rig->queue);
