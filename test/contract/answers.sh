@@ -8,20 +8,8 @@
 #   - in a forked child a call answers what the last column of the table in tickwheel.h says
 #   - each function that returns an int has a call in the tables
 # ERRORS, a file, gets "FUNCTION, tab, ERROR, tab, what has it" for each documented error.
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 [ $# -ge 2 ] || { echo "usage: answers.sh PROGRAM MISUSES [ERRORS]" >&2; exit 2; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "answers: $1" >&2
-	sed 's/^/  /' "$work/found" >&2
-	exit 1
-}
 
 # Headers as arguments: "FUNCTION ANSWER" lines.
 listed() { awk -f man/text.awk -f man/model.awk -f man/parse.awk -f man/answers.awk "$@"; }
@@ -97,9 +85,9 @@ printf 'tw_x(1)\t-EBUSY\there\ntw_x(2)\t-EPERM\there\ntw_y(1)\t7\there\n' >"$wor
 printf '%s\n' 'tw_x -EPERM' 'tw_x -EIO' 'tw_x -ELOOP' 'tw_y 0' 'tw_y TW_GONE' >"$work/planted_list"
 printf 'tw_x -ELOOP file test\n' >"$work/planted_elsewhere"
 [ "$(undocumented "$work/planted" "$work/planted_list" | grep -c 'not in its list')" -eq 2 ] ||
-	{ echo "answers: an undocumented answer is not found" >&2; exit 1; }
+	fail "an undocumented answer is not found"
 [ "$(unproduced "$work/planted" "$work/planted_list" "$work/planted_elsewhere")" = \
-	"tw_x -EIO: no call answers this" ] || { echo "answers: an answer of nobody is not found" >&2; exit 1; }
+	"tw_x -EIO: no call answers this" ] || fail "an answer of nobody is not found"
 
 # ---- the checks
 

@@ -1,13 +1,7 @@
 #!/bin/sh
 # comments.sh: the manual's generator refuses a comment of a header that would leave a sentence empty or without its
 # beginning. Each planted comment must be refused with its text, and the headers must not be.
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../support/script.sh"
 
 parsed() { awk -f man/text.awk -f man/model.awk -f man/parse.awk -f man/answers.awk "$@"; }
 
@@ -28,7 +22,7 @@ good='Does it.\n\nThreads: any.\nReturns:\n  0         done\n  -EINVAL   x is NU
 plant "$good" 'TW_API int tw_x(int *x);' >"$work/good"
 { printf '/* A header: planted. */\n\n'; cat "$work/good"; } >"$work/good.h"
 [ "$(parsed "$work/good.h" | tr '\n' ' ')" = "tw_x 0 tw_x -EINVAL " ] ||
-	{ echo "comments: a good comment is refused" >&2; exit 1; }
+	fail "a good comment is refused"
 
 plant 'Threads: any.\nReturns:\n  0   done\n' 'TW_API int tw_x(void);' | refused 'tw_x has no text'
 plant 'Does it.\n\nThreads: any.\n' 'TW_API int tw_x(void);' | refused 'no "Returns:"'

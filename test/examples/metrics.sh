@@ -3,16 +3,13 @@
 # of its text format, by promtool too if that is installed; its ledger balances. The same for names that need escapes
 # (test/examples/metrics.c), and for the sum of the pages of two processes.
 # (bash: it can open a connection by itself.)
-set -euo pipefail
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
+set -o pipefail
 
 [ $# -eq 2 ] || { echo "usage: metrics.sh SERVER NAMES" >&2; exit 2; }
-work=$(mktemp -d)
 server=
 promtool=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
-fail() { echo "metrics: $1" >&2; exit 1; }
-
 strictly() { LC_ALL=C awk -f test/examples/prometheus.awk "$1"; }
 
 : >"$work/server" # there, whoever is first

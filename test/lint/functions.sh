@@ -5,20 +5,8 @@
 #   - each function is called in a program of examples/, or in code of docs/, which the tests
 #     compile
 #   - the table "Who may call what" of tickwheel.h names functions that exist, and has a row for all others
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 most=142
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "functions: $1" >&2
-	sed 's/^/  /' "$work/found" >&2
-	exit 1
-}
 
 # Headers as arguments. The names of their functions, one a line.
 declared() { sed 's|/\*.*\*/||' "$@" | grep -oE 'TW_API [^(]*\(' | sed 's/ *($//; s/.*[ *]//' | grep '^tw_' | sort -u; }
@@ -41,10 +29,10 @@ declared include/tickwheel.h include/tickwheel/*.h >"$work/functions"
 printf '%s\n' '/* TW_API int tw_in_a_comment(void); */' 'TW_API int tw_one(void);' 'TW_API tw_x *tw_two(tw_x *x,' \
 	>"$work/planted.h"
 [ "$(declared "$work/planted.h" | tr '\n' ' ')" = "tw_one tw_two " ] ||
-	{ echo "functions: declarations are not found" >&2; exit 1; }
+	fail "declarations are not found"
 printf 'tw_one();\n/* tw_two(x) */\n' | sed 's|/\*.*\*/||' >"$work/planted"
 [ "$(declared "$work/planted.h" | unused "$work/planted")" = tw_two ] ||
-	{ echo "functions: an unused one is not found" >&2; exit 1; }
+	fail "an unused one is not found"
 
 # ---- the checks
 

@@ -2,22 +2,10 @@
 # includes.sh BUILD_DIR: includes and calls point down the list of folders below, so that no cycle exists between files
 # of different folders. The public headers lean on nothing but each other and the C standard library. The bare wheel
 # names no thread, clock or atomic.
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: includes.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "includes: $1" >&2
-	[ ! -s "$work/found" ] || sed 's/^/  /' "$work/found" >&2
-	exit 1
-}
 
 # ---- by the text
 

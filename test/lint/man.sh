@@ -10,23 +10,11 @@
 #   - mandoc's lint finds nothing
 #   - test/contract/questions.md: the page and section that it names contain the sentence
 # Knob: CC.
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -ge 2 ] || { echo "usage: man.sh DIR LIBRARY..." >&2; exit 2; }
 dir=$1
 shift
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "man: $1" >&2
-	[ ! -s "$work/found" ] || sed 's/^/  /' "$work/found" >&2
-	exit 1
-}
 
 # $1: a page. As text, one paragraph a line.
 shown() { mandoc -Tascii -O width=1000 "$1" | col -bx; }

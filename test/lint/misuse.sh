@@ -6,19 +6,7 @@
 #   - a text matches a text that a row expects, or a test that looks at the texts; "%" matches anything
 #   - a parameter and a member that a check names has a row, or a test that looks at the texts
 #   - each public function whose first parameter is an object answers NULL with a text: it has a row
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "misuse: $1" >&2
-	sed 's/^/  /' "$work/found" >&2
-	exit 1
-}
+. "$(dirname "$0")/../support/script.sh"
 
 # Not process.c, whose text is of a refusal by the system (test/unit/service/locked_memory.c).
 find mpsc wheel executor -name "*.c" ! -path mpsc/base/process.c ! -path mpsc/base/misuse.c \
@@ -41,7 +29,7 @@ silent() {
 silent $(cat "$work/files") >"$work/found"
 [ ! -s "$work/found" ] || fail "bad input is refused without a text"
 printf '\treturn -EINVAL;\n' >"$work/planted.c"
-[ -n "$(silent "$work/planted.c" /dev/null)" ] || { echo "misuse: a refusal without a text is not found" >&2; exit 1; }
+[ -n "$(silent "$work/planted.c" /dev/null)" ] || fail "a refusal without a text is not found"
 
 # The statements of C files that have a call of one of these functions, one a line.
 statements() { # PATTERN FILE...
@@ -131,7 +119,7 @@ unmatched() {
 unmatched <"$work/texts" >"$work/found"
 [ ! -s "$work/found" ] || fail "these texts have no row in test/unit/misuse"
 [ -n "$(echo "a text that no row expects" | unmatched)" ] ||
-	{ echo "misuse: a text without a row is not found" >&2; exit 1; }
+	fail "a text without a row is not found"
 nameless() {
 	while read -r name; do
 		grep -qE "$(echo "$name" | sed 's/[.]/[.]/g')( has a value that|\$)" "$work/rows" || echo "$name"
@@ -140,7 +128,7 @@ nameless() {
 nameless <"$work/names" >"$work/found"
 [ ! -s "$work/found" ] || fail "these parameters and members have no row in test/unit/misuse"
 [ -n "$(echo "tw_pool_config.no_member" | nameless)" ] ||
-	{ echo "misuse: a member without a row is not found" >&2; exit 1; }
+	fail "a member without a row is not found"
 
 # Answers that are no error number, and the functions that allow NULL, have no row.
 sed -n 's/^function int \(tw_[a-z_]*\)(\(const \)\{0,1\}\(tw_[a-z_]*\) \(\*const \)\{0,1\}\*\([a-z]*\).*/\1 \5/p' \

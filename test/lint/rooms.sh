@@ -7,23 +7,11 @@
 #   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check
 #     (mpsc/base/entry.h)
 #   - a function that several files share is declared by a header of the folder of the file that defines it
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: rooms.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 find mpsc wheel executor -name '*.[ch]' | sort >"$work/files"
-
-fail() {
-	echo "rooms: $1" >&2
-	sed 's/^/  /' "$work/found" >&2
-	exit 1
-}
 
 find . \( -path ./build -o -name .git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.sh' -o \
 	-name '*.mk' \) -exec wc -l {} + |

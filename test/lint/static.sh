@@ -22,8 +22,7 @@
 #   cppcheck
 #   unusedStructMember                             fields that only another file reads
 #   normalCheckLevelMaxBranches, missingInclude*   about cppcheck itself
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 . test/lint/unchanged.sh
 
 checks='-*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*'
@@ -40,8 +39,6 @@ done
 
 sources=$(find mpsc wheel executor -name '*.c' | LC_ALL=C sort)
 headers=$(find include mpsc wheel executor -name '*.h' | LC_ALL=C sort)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 failed=0
 
 check() {

@@ -9,13 +9,7 @@
 #
 # --page prints the table with the guarantees' words and what each model holds, and the documented errors with what
 # holds them. ERRORS has these, from test/contract/answers.sh: FUNCTION, tab, ERROR, tab, HOLDER.
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../support/script.sh"
 
 # The rows of a page: PROMISE, tab, FILES, tab, MODELS, tab, TESTS. In FILES a name without a folder has the last one.
 rows() {
@@ -87,11 +81,11 @@ sed '/^| G3 /d; s/^\(| G4 .*| \)[^|]*|$/\1|/; s/| word, batch/| gone, batch/; s|
 wrong "$work/planted.md" >"$work/found"
 for planted in 'G3 has no row' 'G4 cancel wins: no test' 'test/stress/gone.c does not exist' \
 	'batch.pml is in no row'; do
-	grep -q "$planted" "$work/found" || { echo "trust: not found: $planted" >&2; exit 1; }
+	grep -q "$planted" "$work/found" || fail "not found: $planted"
 done
 
 sed '1,3s|\(tw__[a-z_]*\)|\1_gone|; 1,3s|drain[.]c|gone.c|' test/model/base.pml >"$work/base.pml"
-[ "$(strangers "$work/base.pml" | grep -c gone)" -ge 1 ] || { echo "trust: a stranger is not found" >&2; exit 1; }
+[ "$(strangers "$work/base.pml" | grep -c gone)" -ge 1 ] || fail "a stranger is not found"
 
 # ---- the table
 

@@ -6,13 +6,7 @@
 #   - in public headers: a sentence above 30 words, and more than 14000 words in all
 #   - a public function without the one shape: a comment, with "Returns:" unless it is void
 # Knob: SHOWN, how many findings of a kind are shown (40).
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../support/script.sh"
 failed=0
 
 report() {
@@ -83,8 +77,8 @@ TW_API int tw_notified(void);
 
 static const char text[] = "the text is told of at once, and it is beyond one hundred columns, but it is no comment";
 END
-finds() { [ -s "$work/found" ] || { echo "words: the check of $1 does not find what is planted" >&2; exit 1; }; }
-spares() { [ ! -s "$work/found" ] || { echo "words: the check of $1 refuses what is right" >&2; exit 1; }; }
+finds() { [ -s "$work/found" ] || fail "the check of $1 does not find what is planted"; }
+spares() { [ ! -s "$work/found" ] || fail "the check of $1 refuses what is right"; }
 for check in wide banned long shape; do
 	for file in bad good; do
 		case $check in

@@ -5,11 +5,7 @@
 #
 # What is new is told, and is no error: programs of yesterday do not use it. What has changed or gone is one: --accept
 # if it is meant, and say so in CHANGELOG.md. Exported symbols must be the declared ones in any case. Knob: CC.
-set -eu
-cd "$(dirname "$0")/../.."
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 
 accept=
 if [ "${1:-}" = --accept ]; then
@@ -22,8 +18,6 @@ case $library in
 *-layers.*) header=tickwheel/layers.h golden=test/package/abi-layers.golden ;;
 *) header=tickwheel.h golden=test/package/abi.golden ;;
 esac
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # The headers' own text: without comments and line marks, one declaration a line.
 headers=$(sed -n 's/^#include "\(tickwheel\/\)*\([a-z]*\.h\)"$/include\/tickwheel\/\2/p' "include/$header" | sort)

@@ -2,8 +2,8 @@
 # amalgamation.sh DIR LINKED...: DIR has the core as one file. gcc and clang compile it without a warning, C and
 # C++ programs use it, and the unit tests pass on it: LINKED are their objects and options, and the layers. Prints its
 # lines and the bytes of its object.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
+set -o pipefail
 
 dir=$1
 shift

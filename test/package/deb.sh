@@ -5,20 +5,11 @@
 #
 # With TW_DEB_ROOT=FOLDER, a root made by debootstrap or mmdebstrap, apt installs them with their dependencies inside
 # that root, and the tests of debian/tests run there. Knob: CC.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 2 ] || { echo "usage: deb.sh DIR VERSION" >&2; exit 2; }
 dir=$1
 version=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "deb: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
 
 # ---- what they say
 

@@ -2,16 +2,7 @@
 # deps.sh: where packages are missing, only `make demo` and `make test` install them, and NO_INSTALL=1 stops that, too.
 # Each other target says in one line what it needs, and fails. Tools that record stand in for apt-get and sudo; the
 # compiler finds no header of others.
-set -eu
-cd "$(dirname "$0")/../.."
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-	echo "deps: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
+. "$(dirname "$0")/../support/script.sh"
 
 mkdir "$work/bin" "$work/tree"
 git ls-files -z | xargs -0 tar cf - | tar xf - -C "$work/tree"

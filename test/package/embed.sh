@@ -2,11 +2,9 @@
 # embed.sh: projects that take the sources into their own build: a meson wrap, and CMake's FetchContent and
 # add_subdirectory. The first two fetch a tar file of this tree. Each builds of it the library that the project links,
 # and nothing else; its program runs, then with the layers. Knobs: CC, CXX.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 build=
-script=embed
 . test/package/installed.sh
 export CC
 

@@ -3,21 +3,11 @@
 # bound at start, stack protector, shadow stack and branch tracking on x86-64, nothing exported but tw_* and what the
 # core keeps for the layers, no segment both writable and executable, no writable table of function pointers, and no
 # call that reads the environment.
-set -eu
-
-LC_ALL=C
-export LC_ALL
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 2 ] || { echo "usage: hardened.sh SHARED STATIC" >&2; exit 2; }
 shared=$1
 static=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "hardened: $1" >&2
-	exit 1
-}
 
 readelf -W -l "$shared" >"$work/segments"
 readelf -W -d "$shared" >"$work/dynamic"

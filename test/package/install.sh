@@ -2,12 +2,10 @@
 # install.sh BUILD_DIR: what `make install` puts into a fresh prefix is enough to build and run a program with, by
 # pkg-config, statically too, and by CMake if it is there; `make uninstall` leaves nothing; what can be wrong is said in
 # one clear line. Knobs: CC, MAKE.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: install.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-script=install
 . test/package/installed.sh
 
 # ---- a fresh prefix

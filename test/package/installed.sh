@@ -1,5 +1,5 @@
-# Read by scripts that set `script` before: knobs, a folder for the work, and two programs that use what is installed,
-# of which one needs the layers.
+# Read by scripts behind support/script.sh: knobs, and two programs that use what is installed, of which one needs the
+# layers.
 # shellcheck shell=sh disable=SC2034,SC2154 # the readers use them, and set script
 
 CC=${CC:-cc}
@@ -7,14 +7,6 @@ MAKE=${MAKE:-make}
 MAKEFLAGS= MFLAGS=
 unset MAKELEVEL PREFIX DESTDIR libdir includedir mandir docdir
 export MAKEFLAGS MFLAGS
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "$script: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
 quietly() { "$@" >"$work/out" 2>&1; }
 installing() { quietly "$MAKE" --no-print-directory MODE="$(basename "$build")" CC="$CC" "$@"; }
 

@@ -2,14 +2,12 @@
 # lean.sh STATIC LIBRARY...: who uses seven functions links no more than these need. A program that schedules and
 # cancels has no text for people, no table of what runs, and nothing of the layers above; stripped, and without
 # what nobody calls, it has at most so many bytes.
-set -eu
+. "$(dirname "$0")/../support/script.sh"
 most=125000 # with probes, whose notes keep each function that has one; without them 118,000
 
 [ $# -ge 1 ] || { echo "usage: lean.sh STATIC LIBRARY..." >&2; exit 2; }
 static=$1
 shift
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 cat >"$work/program.c" <<'END'
 #include <tickwheel.h>
@@ -33,7 +31,7 @@ int main(void)
 END
 "${CC:-cc}" -O2 -Iinclude -Wl,--gc-sections -Wl,-Map="$work/map" -o "$work/program" "$work/program.c" "$static" "$@" \
 	-pthread
-"$work/program" || { echo "lean: the program fails" >&2; exit 1; }
+"$work/program" || fail "the program fails"
 strip "$work/program"
 
 sed -n '/^Archive member included/,/^\(Discarded\|Merging\|Memory\)/s/.*libtickwheel\.a(\(.*\)\.o).*/\1/p' "$work/map" |
@@ -41,5 +39,5 @@ sed -n '/^Archive member included/,/^\(Discarded\|Merging\|Memory\)/s/.*libtickw
 ! grep -xE 'stats|inspect|liveness|clock_manual|text|strand|semaphore|limiter|scheduler|action|sim|prometheus|manual' \
 	"$work/members" >"$work/odd" || { echo "lean: it links $(tr '\n' ' ' <"$work/odd")" >&2; exit 1; }
 bytes=$(stat -c %s "$work/program")
-[ "$bytes" -le "$most" ] || { echo "lean: $bytes bytes, stripped; at most $most" >&2; exit 1; }
+[ "$bytes" -le "$most" ] || fail "$bytes bytes, stripped; at most $most"
 echo "lean: ok ($bytes bytes, $(wc -l <"$work/members") members)"

@@ -1,12 +1,10 @@
 #!/bin/sh
 # meson.sh BUILD_DIR: meson builds the library, runs its smoke test and installs it. The installed tree has the headers
 # and exports of `make install`, and works after it is moved. Knob: CC.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: meson.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-script=meson
 . test/package/installed.sh
 export CC
 exports() { nm -D --defined-only "$1" | sed 's/^[^ ]* //' | sort; }

@@ -2,12 +2,10 @@
 # moved.sh BUILD_DIR: what `make install` puts into one prefix works after it is moved to another. Programs are built
 # against it by pkg-config, CMake and meson, shared and static, and run. Each installed example compiles, and each link
 # of an installed document holds. Knobs: CC, MAKE.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: moved.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-script=moved
 . test/package/installed.sh
 
 first=$work/first

@@ -3,12 +3,10 @@
 # the port's portfile and the recipe's methods, with the command lines that the programs would use. A program is then
 # built against each package. What stays untested is the programs themselves: downloads, caches, profiles, and what they
 # check of a package.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 tree=$PWD
 build=
-script=ports
 . test/package/installed.sh
 export CC
 

@@ -1,14 +1,9 @@
 #!/bin/sh
 # probes.sh LIBRARY: where sys/sdt.h is found, LIBRARY holds each static probe that mpsc/base/probes.h lists, under the
 # provider tickwheel, with as many arguments; where it is not, or with PROBES=0, none. Knobs: CC, PROBES.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: probes.sh LIBRARY" >&2; exit 2; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() { echo "probes: $1" >&2; [ ! -s "$work/found" ] || sed 's/^/  /' "$work/found" >&2; exit 1; }
-
 # "name number-of-arguments", from the table and from the library's notes.
 awk '/^ \*   probe /{ on = 1; next } on && /^ \*          / { next } on && !/^ \*   [a-z_]+ +service/ { exit }
 	on { sub(/^ \*   /, ""); name = $1; sub(/^[a-z_]+ +/, "");

@@ -2,12 +2,10 @@
 # tsan.sh BUILD_DIR: a program built for ThreadSanitizer gets no false report. With the library of BUILD_DIR, which was
 # not built for it, that takes the installed suppressions; with the one of `make install MODE=tsan` it takes none, and a
 # race of a callback is reported. The programs are those of the stress. Knobs: CC, MAKE.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 [ $# -eq 1 ] || { echo "usage: tsan.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-script=tsan
 . test/package/installed.sh
 unset TSAN_OPTIONS
 

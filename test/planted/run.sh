@@ -8,8 +8,7 @@
 #   peers_ROW      test/peers finds it, and shows it in a script of at most 15 steps
 # Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS (soak and stress):
 # how long to look for a bug. With --marks nothing is built: each bug must have one place where it can be planted.
-set -eu
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../support/script.sh"
 
 list=$PWD/test/planted/list marks=
 if [ "${1:-}" = --list ]; then
@@ -27,8 +26,6 @@ peers=$PWD/build/peers
 copy=build/planted
 make=${MAKE:-make}
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # plant NAME COMMAND: prints the file that has the mark; $work/planted is that file with the bug.
 plant() {

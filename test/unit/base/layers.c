@@ -205,7 +205,8 @@ enum { LOOPS = 100000 };
 /* The first one waits meanwhile: nothing is empty, and nothing runs. */
 Test(base_layers, what_is_submitted_and_cancelled_leaves_no_memory_behind)
 {
-	EACH_LAYER (layer) {
+	EACH_LAYER(layer)
+	{
 		struct call waits, gone;
 		size_t before = 0;
 		open_layer(layer);
