@@ -14,7 +14,7 @@
  * With AGAIN the timer is armed again once when it has run, as a series is: its entry is filed
  * without a look at word or location unless the timer was RELOCATED. There one thread resets.
  *
- * Left out: BEYOND_RANGE words (far.pml), sweeps (the service's own tests), other timers,
+ * Left out: BEYOND_RANGE words (pairs.c), sweeps (the service's own tests), other timers,
  * generations (word.pml).
  *
  * Holds:

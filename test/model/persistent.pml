@@ -9,7 +9,7 @@
  * compare-and-swap. Each look at the word is a step of its own.
  *
  * Left out: where an entry stands (lane, wheel, batch) and which of several counts (location.pml):
- * an entry is met when its tick has come; the end of the timer (word.pml); far deadlines (far.pml).
+ * an entry is met when its tick has come; the end of the timer (word.pml); far deadlines (pairs.c).
  * What is published with the word is not seen here.
  *
  * Holds:

@@ -12,7 +12,7 @@
  * PERIOD: the slot has three series, one after the other, and two threads give periods to those
  * whose handles they know. A series begins with its record, then its word.
  *
- * Left out: whether a run is due (word.pml), the entries (location.pml), far ticks (far.pml). The
+ * Left out: whether a run is due (word.pml), the entries (location.pml), far ticks (pairs.c). The
  * word carries the number of runs (turn). Without it a reset that sleeps through a whole run could
  * find the word that it has read again: that run comes in time, and the phase stays what it was.
  *
