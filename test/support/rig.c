@@ -23,11 +23,22 @@ void rig_open(struct rig *rig, const struct tw_service_config *cfg)
 	expect_eq(tw_service_create(&rig->service, &mine), 0);
 }
 
+void rig_open_real(struct rig *rig, struct tw_service_config cfg)
+{
+	*rig = (struct rig){.lock = PTHREAD_MUTEX_INITIALIZER,
+			    .clock = tw_clock_monotonic(),
+			    .tick_ns = MS,
+			    .is_real = true};
+	cfg.size = sizeof cfg;
+	expect_eq(tw_service_create(&rig->service, &cfg), 0);
+}
+
 void rig_close(struct rig *rig)
 {
 	expect_sound(rig->service);
 	expect_eq(tw_service_destroy(rig->service), 0);
-	expect_eq(tw_clock_manual_destroy(rig->clock), 0);
+	if (!rig->is_real)
+		expect_eq(tw_clock_manual_destroy(rig->clock), 0);
 	free(rig->events);
 }
 

@@ -43,6 +43,7 @@ struct rig {
 	tw_clock *clock;
 	tw_service *service;
 	uint64_t tick_ns;
+	bool is_real; /* on the monotonic clock, with a tick thread or not */
 
 	pthread_mutex_t lock; /* for what follows; callbacks may come from several threads */
 	struct event *events;
@@ -55,6 +56,9 @@ struct tw_service_config rig_config(void);
 
 /* cfg NULL: rig_config(). A clock in cfg is not used: the rig has its own. */
 void rig_open(struct rig *rig, const struct tw_service_config *cfg);
+
+/* On the monotonic clock; cfg as it is. */
+void rig_open_real(struct rig *rig, struct tw_service_config cfg);
 
 /* The rig must be quiet: it is checked, then all is destroyed. */
 void rig_close(struct rig *rig);

@@ -3,7 +3,9 @@
 #include "script_verbs.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@ static struct {
 	const struct stage *stage; /* NULL: no script plays */
 	const struct verb *more;
 	char text[SCRIPT_TEXT]; /* of all its calls */
-	size_t used;
+	atomic_size_t used;
 	char story[STORY];
 	size_t told;
 	uint64_t told_ms;
@@ -27,13 +29,11 @@ static const struct {
 	const char *name;
 	int error;
 } errors[] = {
-    {"EAGAIN", EAGAIN},       {"EALREADY", EALREADY},
-    {"EBUSY", EBUSY},         {"ECANCELED", ECANCELED},
-    {"EDEADLK", EDEADLK},     {"EINTR", EINTR},
-    {"EINVAL", EINVAL},       {"EIO", EIO},
-    {"ENOENT", ENOENT},       {"ENOMEM", ENOMEM},
-    {"EOVERFLOW", EOVERFLOW}, {"EPERM", EPERM},
-    {"ERANGE", ERANGE},       {"ESHUTDOWN", ESHUTDOWN},
+    {"EAGAIN", EAGAIN},       {"EALREADY", EALREADY}, {"EBUSY", EBUSY},
+    {"ECANCELED", ECANCELED}, {"EDEADLK", EDEADLK},   {"EINTR", EINTR},
+    {"EINVAL", EINVAL},       {"EIO", EIO},           {"ENOENT", ENOENT},
+    {"ENOMEM", ENOMEM},       {"ENOTSUP", ENOTSUP},   {"EOVERFLOW", EOVERFLOW},
+    {"EPERM", EPERM},         {"ERANGE", ERANGE},     {"ESHUTDOWN", ESHUTDOWN},
     {"ETIMEDOUT", ETIMEDOUT},
 };
 
@@ -50,6 +50,8 @@ const char *error_name(int error)
 }
 
 /* ---------------------------------------------------------------------- say */
+
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 
 static void append(const char *format, va_list arguments)
 {
@@ -71,16 +73,18 @@ void say(const char *format, ...)
 {
 	if (!now.stage)
 		return;
+	pthread_mutex_lock(&telling);
 	if (now.told)
 		append_text(", ");
 	uint64_t ms = (rig_now(now.stage->rig) - RIG_START_NS) / MS;
-	if (ms != now.told_ms)
+	if (ms != now.told_ms && !now.stage->rig->is_real)
 		append_text("@%llu ", (unsigned long long)ms);
 	now.told_ms = ms;
 	va_list arguments;
 	va_start(arguments, format);
 	append(format, arguments);
 	va_end(arguments);
+	pthread_mutex_unlock(&telling);
 }
 
 unsigned current_step(void)
@@ -213,11 +217,9 @@ static struct words words_of(char *text)
 
 static char *copy_text(const char *text)
 {
-	char *copy = now.text + now.used;
-	size_t size = strlen(text) + 1;
-	expect_le(now.used + size, SCRIPT_TEXT);
-	now.used += size;
-	return memcpy(copy, text, size);
+	size_t size = strlen(text) + 1, at = atomic_fetch_add(&now.used, size);
+	expect_le(at + size, SCRIPT_TEXT);
+	return memcpy(now.text + at, text, size);
 }
 
 /* --------------------------------------------------------------------- play */

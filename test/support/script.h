@@ -31,6 +31,9 @@
  *                         answers EBUSY); pending: how many timers it has
  *   no_memory, memory     from here on, to here; there was a request
  *   poor {CALLS}          made by a new thread, for which there is no memory
+ *   beside N {CALLS}      made by a new thread; joined N: when it has ended
+ *   pause MS              of real time; queued N: until N tickets wait
+ *   stand N               in a callback or thread: waits until let N; begun N waits for it
  */
 #ifndef TEST_SUPPORT_SCRIPT_H
 #define TEST_SUPPORT_SCRIPT_H

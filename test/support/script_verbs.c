@@ -2,6 +2,9 @@
 #include "script_verbs.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <time.h>
 
 #include "faults.h"
 
@@ -13,6 +16,71 @@ static tw_timer fillers[FILLERS];
 static int filled;
 static bool holds;
 static char contexts[10];
+
+/* --------------------------------------------------------------------- threads */
+
+enum { GATES = 8 };
+
+static struct gate {
+	sem_t begun, go_on;
+	pthread_t thread; /* of `beside` */
+} gates[GATES];
+
+static void take(sem_t *semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		;
+}
+
+static void stand(const struct words *words)
+{
+	struct gate *gate = &gates[words->number[0]];
+	sem_post(&gate->begun);
+	take(&gate->go_on);
+}
+
+static void begun(const struct words *words)
+{
+	EACH_NUMBER (words, n)
+		take(&gates[n].begun);
+}
+
+static void let(const struct words *words)
+{
+	EACH_NUMBER (words, n)
+		sem_post(&gates[n].go_on);
+}
+
+static void *play_beside(void *calls)
+{
+	play_calls(calls);
+	return NULL;
+}
+
+static void beside(const struct words *words)
+{
+	struct gate *gate = &gates[words->number[0]];
+	expect_eq(pthread_create(&gate->thread, NULL, play_beside, (void *)words->in_run), 0);
+}
+
+static void joined(const struct words *words)
+{
+	EACH_NUMBER (words, n)
+		expect_eq(pthread_join(gates[n].thread, NULL), 0);
+}
+
+/* Real time, so that who should wait and does not is seen. */
+static void pause_here(const struct words *words)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)(words->number[0] * (int64_t)MS)}, NULL);
+}
+
+/* As many tickets wait. */
+static void queued(const struct words *words)
+{
+	while (queue_executor_waiting(stage->queue) < (size_t)words->number[0])
+		sched_yield();
+}
 
 /* -------------------------------------------------------------------- the service */
 
@@ -53,6 +121,10 @@ void script_begin(const struct stage *next)
 {
 	stage = next;
 	queue_executor_open(&stuck);
+	for (int i = 0; i < GATES; i++) {
+		sem_init(&gates[i].begun, 0, 0);
+		sem_init(&gates[i].go_on, 0, 0);
+	}
 }
 
 void script_opened(const struct words *given)
@@ -239,5 +311,12 @@ const struct verb script_verbs[] = {
     {"no_memory", arm_faults},
     {"memory", disarm_faults},
     {"poor", play_poor},
+    {"stand", stand},
+    {"begun", begun},
+    {"let", let},
+    {"beside", beside},
+    {"joined", joined},
+    {"pause", pause_here},
+    {"queued", queued},
     {NULL, NULL},
 };

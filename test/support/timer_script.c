@@ -2,6 +2,8 @@
 #include "timer_script.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +18,7 @@ struct timer {
 	const char *in_run, *in_release;
 	int64_t times; /* runs in which the calls are made */
 	bool has_release;
-	int releases;
+	atomic_int returned, releases;
 };
 
 struct group {
@@ -36,7 +38,17 @@ static void open_timers(const struct words *given)
 	memset(&all, 0, sizeof all);
 	queue_executor_open(&all.queue);
 	struct tw_service_config service = script_service(given);
-	rig_open(&all.rig, &service);
+	uint32_t workers = (uint32_t)option_of(given, "workers", 0);
+	if (workers) {
+		service.executor = NULL;
+		service.workers = service.max_workers = workers;
+	}
+	if (!has_word(given, "real")) {
+		rig_open(&all.rig, &service);
+		return;
+	}
+	service.drive = has_word(given, "by_hand") ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
+	rig_open_real(&all.rig, service);
 }
 
 static void close_timers(void)
@@ -55,16 +67,18 @@ static void run(void *arg)
 	struct tw_run_info info = current_run();
 	char more[64] = "";
 	int n = 0;
-	if (info.late_ns >= MS)
+	if (info.late_ns >= MS && !all.rig.is_real)
 		n += snprintf(more + n, sizeof more - (size_t)n, " late=%lld",
 			      (long long)(info.late_ns / MS));
-	if (info.overruns)
+	if (info.overruns && !all.rig.is_real)
 		n +=
 		    snprintf(more + n, sizeof more - (size_t)n, " overruns=%d", (int)info.overruns);
 	say("run %d%s%s", (int)(timer - all.timers), more, info.closing ? " closing" : "");
-	expect_eq(tw_clock_manual_set(all.rig.clock, rig_now(&all.rig) + timer->stays_ns), 0);
+	if (timer->stays_ns)
+		tw_clock_manual_set(all.rig.clock, rig_now(&all.rig) + timer->stays_ns);
 	if (timer->in_run && timer->times-- > 0)
 		play_calls(timer->in_run);
+	timer->returned++;
 }
 
 static void release(void *arg, enum tw_fate fate)
@@ -73,9 +87,9 @@ static void release(void *arg, enum tw_fate fate)
 					    [TW_FATE_CANCELLED] = "cancelled",
 					    [TW_FATE_DROPPED] = "dropped"};
 	struct timer *timer = arg;
-	timer->releases++;
 	say("%d %s", (int)(timer - all.timers), fates[fate]);
 	play_calls(timer->in_release);
+	timer->releases++;
 }
 
 static uint64_t instant_of(const struct words *words)
@@ -173,10 +187,15 @@ static void cancel(const struct words *words)
 		say_outcome(tw_cancel(all.rig.service, all.timers[n].id));
 }
 
+static uint64_t within(const struct words *words)
+{
+	return has_option(words, "within") ? ms_of(words, "within") : TW_FOREVER;
+}
+
 static void cancel_wait(const struct words *words)
 {
 	EACH_NUMBER (words, n)
-		say_outcome(tw_cancel_wait(all.rig.service, all.timers[n].id, TW_FOREVER));
+		say_outcome(tw_cancel_wait(all.rig.service, all.timers[n].id, within(words)));
 }
 
 static void disarm(const struct words *words)
@@ -231,7 +250,7 @@ static void group_cancel(const struct words *words)
 static void group_wait(const struct words *words)
 {
 	EACH_NUMBER (words, n)
-		say_outcome(tw_group_cancel_wait(all.rig.service, all.groups[n].id, TW_FOREVER));
+		say_outcome(tw_group_cancel_wait(all.rig.service, all.groups[n].id, within(words)));
 }
 
 static void group_close(const struct words *words)
@@ -286,6 +305,27 @@ static void close_now(const struct words *words)
 							     : TW_CLOSE_DROP;
 	uint64_t timeout_ns = words->numbers ? (uint64_t)words->number[0] * MS : TW_FOREVER;
 	say_answer(tw_service_close(all.rig.service, mode, timeout_ns));
+}
+
+static void over(const struct words *words)
+{
+	EACH_NUMBER (words, n)
+		while (!all.timers[n].returned ||
+		       all.timers[n].releases < all.timers[n].has_release)
+			sched_yield();
+}
+
+static void nothing(void *arg)
+{
+}
+
+static void until_closed(const struct words *words)
+{
+	tw_timer timer;
+	while (tw_schedule(all.rig.service, DAY, nothing, NULL, &timer) == 0) {
+		tw_cancel(all.rig.service, timer);
+		sched_yield();
+	}
 }
 
 static void destroy(const struct words *words)
@@ -355,6 +395,8 @@ static const struct verb verbs[] = {
     {"then", then},
     {"members", members},
     {"close", close_now},
+    {"over", over},
+    {"until_closed", until_closed},
     {"destroy", destroy},
     {"move_clock", move_clock},
     {"poll", poll_once},

@@ -1,7 +1,6 @@
 /* Closing: each mode, what it refuses, and who must not ask for it. */
 #include <errno.h>
 
-#include "test/support/closing.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
@@ -31,6 +30,19 @@ static const struct script scripts[] = {
        "@1 0 dropped, 1 dropped, ETIMEDOUT, 2 wait"},
       {"timer 2 in=1; hold; close drop 0", "ESHUTDOWN, ETIMEDOUT"},
       {"next; give_back; close drop", ""}}},
+    /* near, far, and moved to earlier: each kind of timer comes again */
+    {"that runs hands over again what the executor gives up",
+     {{"given queued; timer 0 in=1; timer 1 in=34560000000; timer 2 in=3600000; drive 0", ""},
+      {"reset 2 by=1000; drive 0; beside 0 {close run}; queued 3; give_back; give_back; give_back; "
+       "queued 3; give_back; give_back; give_back; queued 3; pump; joined 0",
+       "run 0 closing, 0 fired, run 2 closing, 2 fired, run 1 closing, 1 fired"}}},
+    {"calls releases that may call what any release may",
+     {{"timer 0 in=9 [timer 1 in=0; cancel 0; cancel_wait 0; reset 0 by=0; left 0; close drop 0; "
+       "destroy; stats dropped]; close drop",
+       "0 dropped, ESHUTDOWN, RUNNING, SELF, ESHUTDOWN, ENOENT, EDEADLK, EDEADLK, dropped=1"}}},
+    {"calls releases that may cancel the others",
+     {{"timer 0 in=9 [cancel 1 2]; timer 1 2 in=9; close drop",
+       "0 dropped, 1 cancelled, CANCELLED, 2 cancelled, CANCELLED"}}},
 };
 
 Test(close, follows_the_scripts)
@@ -50,32 +62,6 @@ Test(close, that_drains_would_wait_for_ever_with_a_tick_thread_too)
 	rig_advance(&rig, SECOND);
 	expect_eq(probe.runs, 1);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-}
-
-/* ------------------------------------------------------------ runs that have been handed over */
-
-/* Near, far, and moved to earlier: each kind of timer comes again, since close is to run it. */
-Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
-{
-	reopen_on_queue();
-	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
-	probe_schedule_released(&near, MS);
-	probe_schedule_released(&far, 400 * DAY);
-	probe_schedule_released(&earlier, HOUR);
-	rig_advance(&rig, 0);
-	expect_eq(tw_reset(rig.service, earlier.timer, SECOND), 0);
-	rig_advance(&rig, 0);
-	struct closing closing;
-	closing_start(&closing, rig.service, TW_CLOSE_RUN, TW_FOREVER);
-	for (int round = 0; round < 3; round++) {
-		closing_await(&queue, 3);
-		while (queue_executor_drop_next(&queue) == 0)
-			;
-	}
-	expect_eq(closing_run(&closing, &queue), 0);
-	expect_released(&near, TW_FATE_FIRED);
-	expect_released(&far, TW_FATE_FIRED);
-	expect_released(&earlier, TW_FATE_FIRED);
 }
 
 /* A listing's visitor that tries to end the service under it. */

@@ -7,94 +7,60 @@
 
 #include "test/support/faults.h"
 #include "test/support/shot.h"
+#include "test/support/timer_script.h"
 #include "wheel/core/service.h"
 
 TestSuite(close_membarrier, .timeout = 60);
 
-static atomic_int runs, releases;
-
-static void count_run(void *arg)
+static void membarrier(const struct words *words)
 {
-	(void)arg;
-	runs++;
+	faults_refuse_membarrier(has_word(words, "refused"));
 }
 
-static void count_release(void *arg, enum tw_fate fate)
+static const struct verb verbs[] = {{"membarrier", membarrier}, {NULL, NULL}};
+
+static const struct script scripts[] = {
+    {"at a drop refuses the close and changes nothing",
+     {{"timer 0 in=3600000; membarrier refused; close drop; stats pending; timer 1 in=9",
+       "ENOTSUP, pending=1"},
+      {"membarrier works; close drop; stats runs", "0 dropped, 1 dropped, runs=0"}}},
+    {"at a run refuses the close and changes nothing",
+     {{"timer 0 in=3600000; membarrier refused; close run; stats pending; timer 1 in=9",
+       "ENOTSUP, pending=1"},
+      {"membarrier works; close run; stats runs",
+       "run 1 closing, 1 fired, run 0 closing, 0 fired, runs=2"}}},
+    {"the same with a tick thread and a worker",
+     {{"given real workers=1; timer 0 in=3600000; membarrier refused; close drop; stats pending",
+       "ENOTSUP, pending=1"},
+      {"close run; membarrier works; close run; stats runs",
+       "ENOTSUP, run 0 closing, 0 fired, runs=1"}}},
+    /* a close under way has passed its barrier */
+    {"after a close has begun does not matter",
+     {{"timer 0 in=9; close drop 0; membarrier refused; close drop; membarrier works",
+       "0 dropped"}}},
+};
+
+Test(close_membarrier, refused_follows_the_scripts)
 {
-	(void)arg, (void)fate;
-	releases++;
-}
-
-static tw_service *open_manual(void)
-{
-	tw_service *service;
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	return service;
-}
-
-static tw_service *(*const openers[])(void) = {open_manual, NULL};
-
-static tw_service *open_either(int which)
-{
-	return openers[which] ? openers[which]() : open_service(1);
-}
-
-static void schedule_counted(tw_service *service)
-{
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = count_run, .when_ns = HOUR, .release = count_release};
-	runs = releases = 0;
-	expect_eq(tw_schedule_task(service, &task, NULL), 0);
-}
-
-/* ------------------------------------------------------------ close */
-
-Test(close_membarrier, refused_at_close_refuses_the_close_and_changes_nothing)
-{
-	for (int which = 0; which <= 1; which++)
-		for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_RUN; mode++) {
-			tw_service *service = open_either(which);
-			schedule_counted(service);
-			faults_refuse_membarrier(true);
-			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER),
-				  -ENOTSUP);
-			expect_eq(releases, 0);
-			expect_eq(stats_of(service).pending, 1);
-			expect_eq(tw_schedule(service, HOUR, count_run, NULL, NULL), 0);
-			faults_refuse_membarrier(false);
-			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER),
-				  0);
-			expect_eq(releases, 1);
-			expect_eq(runs, mode == TW_CLOSE_RUN ? 2 : 0);
-			close_service(service);
-		}
-}
-
-/* A close under way has passed its barrier: the next one goes on. */
-Test(close_membarrier, refused_after_a_close_has_begun_does_not_matter)
-{
-	tw_service *service = open_either(0);
-	schedule_counted(service);
-	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
-	faults_refuse_membarrier(true);
-	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	faults_refuse_membarrier(false);
-	expect_eq(releases, 1);
-	close_service(service);
+	PLAY(&timer_stage, verbs, scripts);
 }
 
 /* Whoever destroys has seen to it that all other calls came before. */
 Test(close_membarrier, refused_at_destroy_does_not_matter)
 {
-	for (int which = 0; which <= 1; which++) {
-		tw_service *service = open_either(which);
-		schedule_counted(service);
+	struct rig rig;
+	struct probe probe = PROBE(&rig, 1);
+	for (int real = 0; real < 2; real++) {
+		if (real)
+			rig_open_real(&rig, (struct tw_service_config){.workers = 1});
+		else
+			rig_open(&rig, NULL);
+		probe_schedule_released(&probe, HOUR);
 		faults_refuse_membarrier(true);
-		expect_eq(tw_service_destroy(service), 0);
-		expect_eq(releases, 1);
+		expect_eq(tw_service_destroy(rig.service), 0);
 		faults_refuse_membarrier(false);
+		expect_eq(probe.releases, real + 1);
+		expect_eq(real || tw_clock_manual_destroy(rig.clock) == 0, true);
 	}
 }
 

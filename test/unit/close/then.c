@@ -2,46 +2,9 @@
  * A close of the service and the completions of groups: each is called once, before close answers
  * 0.
  */
-#include <errno.h>
-#include <semaphore.h>
-
-#include "test/support/members.h"
-#include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
-TestSuite(close_then, .init = open_rig, .fini = close_rig, .timeout = 60);
-
-struct ending {
-	tw_group group;
-	sem_t called;
-	atomic_int calls;
-	atomic_int answer;
-	pthread_t called_on;
-	sem_t begun, go_on;
-};
-
-static void complete(void *arg)
-{
-	struct ending *ending = arg;
-	ending->called_on = pthread_self();
-	ending->calls++;
-	sem_post(&ending->called);
-}
-
-static void ending_open(struct ending *ending)
-{
-	*ending = (struct ending){.group = group_of(&rig), .answer = -1};
-	sem_init(&ending->called, 0, 0);
-	sem_init(&ending->begun, 0, 0);
-	sem_init(&ending->go_on, 0, 0);
-}
-
-static int end(struct ending *ending)
-{
-	int answer = tw_group_close_then(rig.service, ending->group, complete, ending);
-	ending->answer = answer;
-	return answer;
-}
+TestSuite(close_then, .timeout = 60);
 
 /* Nobody has driven the service since: close calls what it finds. */
 static const struct script scripts[] = {
@@ -69,80 +32,19 @@ static const struct script scripts[] = {
     {"a member may end its group while a close runs it",
      {{"group 0; timer 0 in=1 group=0 {then 0}; timer 1 in=9 group=0; close run",
        "run 0 closing, 1 cancelled, 0 fired, done 0"}}},
+    {"a close that times out leaves it pending, and the next one calls it",
+     {{"given workers=1; group 0; timer 0 in=1 group=0 {stand 0; then 0}; drive 1; begun 0",
+       "@1 run 0"},
+      {"close drop 0; let 0; close drop", "ETIMEDOUT, 0 fired, done 0"}}},
+    /* close calls it while it waits for the only worker */
+    {"a callback may wait for a completion",
+     {{"given workers=1; group 0 1; timer 0 in=1 group=0 {then 1 {let 1}; stand 1}; drive 1; begun "
+       "1",
+       "@1 run 0"},
+      {"close drop", "done 1, 0 fired"}}},
 };
 
 Test(close_then, each_mode_calls_the_completions)
 {
 	PLAY(&timer_stage, NULL, scripts);
-}
-
-/* ------------------------------------------------------------ with a worker */
-
-static void hold_then_end(struct probe *probe)
-{
-	struct ending *ending = (struct ending *)(void *)probe->other;
-	sem_post(&ending->begun);
-	while (sem_wait(&ending->go_on)) {
-	}
-	end(ending);
-}
-
-static void open_with_worker(struct ending *ending, struct probe *member,
-			     void (*act)(struct probe *))
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = NULL;
-	cfg.workers = 1;
-	reopen_rig(&cfg);
-	ending_open(ending);
-	*member = PROBE(&rig, 1);
-	member->act = act;
-	member->other = (struct probe *)(void *)ending;
-	expect_eq(schedule_in(member, ending->group, MS, true), 0);
-	rig_advance(&rig, MS);
-	while (sem_wait(&ending->begun)) {
-	}
-}
-
-/* A close whose time is up has called nothing, and the next one does. */
-Test(close_then, a_close_that_times_out_leaves_it_pending)
-{
-	struct ending ending;
-	struct probe member;
-	open_with_worker(&ending, &member, hold_then_end);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_eq(ending.calls, 0);
-	sem_post(&ending.go_on);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(ending.answer, 0);
-	expect_eq(ending.calls, 1);
-	expect_eq(member.releases, 1);
-}
-
-/*
- * The only worker waits for the completion of a group: close calls it while it waits for that
- * worker.
- */
-static void end_another_and_await(struct probe *probe)
-{
-	struct ending *ending = (struct ending *)(void *)probe->other;
-	struct ending another;
-	ending_open(&another);
-	ending->answer = end(&another);
-	sem_post(&ending->begun);
-	while (sem_wait(&another.called)) {
-	}
-	ending->calls = another.calls;
-	ending->called_on = another.called_on;
-}
-
-Test(close_then, close_does_not_wait_for_a_callback_that_waits_for_a_completion)
-{
-	struct ending ending;
-	struct probe member;
-	open_with_worker(&ending, &member, end_another_and_await);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(ending.answer, 0);
-	expect_eq(ending.calls, 1);
-	cr_assert(pthread_equal(ending.called_on, pthread_self()));
 }

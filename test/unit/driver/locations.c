@@ -2,120 +2,42 @@
  * Where the entry that counts stands: timers with several entries, in lanes, in the wheel, in
  * batches and with workers, of which the driver keeps locations (wheel/driver/resolve.c).
  */
-#include <errno.h>
 #include <pthread.h>
 
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(driver_locations, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static void open_with(void)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	cfg.max_timers = 1024;
-	reopen_rig(&cfg);
-}
-
-static void close_with(void)
-{
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0) == 0 ||
-		      queue_executor_waiting(&queue) > 0,
-		  true);
-	while (queue_executor_run_next(&queue) != -ENOENT) {
-	}
-}
-
-/* ------------------------------------------------ met while the timer runs */
-
-/* The driver goes on while the callback runs, and meets another entry of its timer. */
-static void turn_by_6_s(struct probe *probe)
-{
-	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 6 * SECOND);
-	tw_service_advance(probe->rig->service, TW_NO_LIMIT);
-}
-
-static void turn_by_6_s_and_reset(struct probe *probe)
-{
-	turn_by_6_s(probe);
-	tw_reset(probe->rig->service, probe->timer, SECOND);
-}
-
-static void turn_by_a_tick(struct probe *probe)
-{
-	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + MS);
-	tw_service_advance(probe->rig->service, TW_NO_LIMIT);
-}
-
-static void look_ahead(struct probe *probe)
-{
-	uint64_t unused;
-	tw_service_next_expiry(probe->rig->service, &unused);
-}
-
-/*
- * While its entry is in a batch that nobody has run yet, moves the timer to 10 s, to 5 s, and to
- * due immediately.
- */
-static void move_in_the_wheel(struct probe *probe)
-{
-	expect_eq(tw_reset(rig.service, probe->timer, 10 * SECOND), 0);
-	expect_eq(tw_reset(rig.service, probe->timer, 5 * SECOND), 0);
-	rig_advance(&rig, MS);
-	expect_eq(tw_reset_at(rig.service, probe->timer, rig_now(&rig)), 0);
-}
-
-static void move_to_the_past(struct probe *probe)
-{
-	rig_advance(&rig, 20 * MS);
-	/* earlier than it was due */
-	expect_eq(tw_reset_at(rig.service, probe->timer, RIG_START_NS + 50 * MS), 0);
-	look_ahead(probe);
-}
-
-static void expect_to_go_on(bool series, void (*act)(struct probe *), void (*move)(struct probe *))
-{
-	open_with();
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = act;
-	if (series)
-		probe_schedule_every(&probe, rate_of(100 * MS, 10 * SECOND, 0));
-	else
-		probe_schedule(&probe, 100 * MS);
-	rig_advance(&rig, 100 * MS);
-	move(&probe);
-	expect_eq(queue_executor_run_next(&queue), 1);
-	probe.act = NULL;
-	for (int second = 0; second < 30; second++) {
-		rig_advance(&rig, SECOND);
-		queue_executor_run_all(&queue);
-	}
-	expect_ge(probe.runs, 2);
-	expect_eq(tw_is_pending(rig.service, probe.timer), series);
-	close_with();
-}
+static const struct script scripts[] = {
+    /* in its bucket */
+    {"a series goes on whose entry is met while it runs",
+     {{"given queued; timer 0 first=100 every=10000 plain {pass 6000; poll}; hold; drive 100", ""},
+      {"reset 0 by=10000; reset 0 by=5000; hold; drive 1; reset 0 at=101; next", "@101 run 0"},
+      {"advance 20000", "@10101 run 0, @20101 run 0"}}},
+    /* among the late, earlier than it was due */
+    {"the same where it is moved to the past",
+     {{"given queued; timer 0 first=100 every=10000 plain {pass 1; poll}; hold; drive 100", ""},
+      {"hold; drive 20; reset 0 at=50; expiry; next", "@120 now, run 0 late=70"},
+      {"advance 20000", "@10050 run 0, @20050 run 0"}}},
+    {"the same where it is met by a look ahead",
+     {{"given queued; timer 0 first=100 every=10000 plain {expiry}; hold; drive 100", ""},
+      {"reset 0 by=10000; reset 0 by=5000; hold; drive 1; reset 0 at=101; next",
+       "@101 run 0, never"},
+      {"advance 20000", "@10101 run 0, @20101 run 0"}}},
+    {"a one-shot that arms itself then runs again",
+     {{"given queued; timer 0 in=100 plain {pass 6000; poll; reset 0 by=1000}; hold; drive 100",
+       ""},
+      {"reset 0 by=10000; reset 0 by=5000; hold; drive 1; reset 0 at=101; next", "@101 run 0"},
+      {"advance 20000", "@7101 run 0"}}},
+};
 
 Test(driver_locations, a_timer_goes_on_whose_entry_was_met_while_it_ran)
 {
-	expect_to_go_on(true, turn_by_6_s, move_in_the_wheel);   /* in its bucket */
-	expect_to_go_on(true, turn_by_a_tick, move_to_the_past); /* among the late */
-	expect_to_go_on(true, look_ahead, move_in_the_wheel);
-	expect_to_go_on(false, turn_by_6_s_and_reset, move_in_the_wheel);
-}
-
-/* ------------------------------------------------------ moved while it waits */
-
-/* Reserved with the probe, and not armed yet. */
-static void probe_persist(struct probe *probe)
-{
-	struct tw_task task = {.size = sizeof task,
-			       .fn = probe_run,
-			       .arg = probe,
-			       .when_ns = TW_NEVER,
-			       .flags = TW_TASK_PERSISTENT};
-	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /*
@@ -124,28 +46,25 @@ static void probe_persist(struct probe *probe)
  */
 static void move_to_and_fro(size_t refuse, bool persistent)
 {
-	enum { ROUNDS = 5000 };
-	open_with();
-	queue.refuse = refuse;
 	struct probe probe = PROBE(&rig, 1);
+	reopen_on_queue();
+	queue.refuse = refuse;
 	if (persistent)
-		probe_persist(&probe);
+		create(&probe, TW_NEVER);
 	else
 		probe_schedule(&probe, MS);
-	for (int i = 0; i < ROUNDS; i++) {
-		expect_eq(tw_reset(rig.service, probe.timer, i % 2 ? 10 * SECOND : 20 * HOUR), 0);
-		expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
+	for (int i = 0; i < 5000; i++) {
+		arm(&probe, i % 2 ? 10 * SECOND : 20 * HOUR);
+		arm(&probe, MS);
 		rig_advance(&rig, 2 * MS);
 	}
-	uint64_t held = rig.service->driver->wheel.arena_chunks -
-			tw__wheel_chunks_left(&rig.service->driver->wheel);
-	expect_le(held, 8);
+	const struct tw__wheel *wheel = &rig.service->driver->wheel;
+	expect_le(wheel->arena_chunks - tw__wheel_chunks_left(wheel), 8);
 	queue.refuse = 0;
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
 	expect_eq(probe.runs, 1);
 	expect_eq(tw_is_pending(rig.service, probe.timer), false);
-	close_with();
 }
 
 Test(driver_locations, a_timer_that_is_moved_while_it_waits_takes_no_more_room)
@@ -154,10 +73,9 @@ Test(driver_locations, a_timer_that_is_moved_while_it_waits_takes_no_more_room)
 		move_to_and_fro(i % 2 ? SIZE_MAX : 0, i / 2);
 }
 
-static void *move_near(void *arg)
+static void *move_near(void *probe)
 {
-	struct probe *probe = arg;
-	probe->answer = tw_reset(probe->rig->service, probe->timer, MS);
+	arm(probe, MS);
 	return NULL;
 }
 
@@ -166,44 +84,32 @@ static void *move_near(void *arg)
  * worker's own thread, whose lane brings both; or by another, whose lane is newer and so is read
  * first.
  */
-static void come_back_far_and_be_moved(bool by_another)
+Test(driver_locations, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
 {
-	reopen_rig(NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(MS, 20 * HOUR, 0));
-	for (int i = 1; i <= 50; i++) {
+	for (int i = 1; i <= 100; i++) {
+		pthread_t thread;
 		rig_advance(&rig, MS);
 		expect_eq(probe.runs, i);
-		pthread_t thread;
-		if (!by_another)
+		if (i <= 50)
 			move_near(&probe);
-		else
-			expect_eq(pthread_create(&thread, NULL, move_near, &probe) ||
-				      pthread_join(thread, NULL),
-				  0);
-		expect_eq(probe.answer, 0);
+		else if (pthread_create(&thread, NULL, move_near, &probe) == 0)
+			pthread_join(thread, NULL);
 	}
 }
 
-Test(driver_locations, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
-{
-	come_back_far_and_be_moved(false);
-	come_back_far_and_be_moved(true);
-}
-
-/*
- * To instants that are all past, ever earlier, with no turn between: one entry among the late will
- * do.
- */
+/* To instants that are all past, ever earlier: one entry among the late will do. */
 Test(driver_locations, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_entry)
 {
 	struct probe probe = PROBE(&rig, 1);
+	uint64_t unused;
 	probe_schedule(&probe, HOUR);
 	rig_advance(&rig, 2 * SECOND);
 	for (uint64_t i = 1; i <= 1000; i++) {
 		expect_eq(tw_reset_at(rig.service, probe.timer, RIG_START_NS + 2 * SECOND - i * MS),
 			  0);
-		look_ahead(&probe);
+		expect_eq(tw_service_next_expiry(rig.service, &unused), 0);
 	}
 	expect_le(rig.service->driver->wheel.entries, 2);
 	rig_advance(&rig, MS);

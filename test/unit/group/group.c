@@ -85,6 +85,29 @@ static const struct script scripts[] = {
        "1 cancelled, 2 cancelled, 3 cancelled, ENOENT"}}},
 };
 
+/* Beside members that run. */
+static const struct script beside[] = {
+    {"a wait lasts until callbacks have returned, and their releases",
+     {{"given real workers=2; group 0; timer 0 in=0 group=0 {stand 0}; begun 0", "run 0"},
+      {"timer 1 in=3600000 group=0; group_cancel 0; cancel 0; reset 0 by=1000",
+       "1 cancelled, RUNNING, EBUSY"},
+      {"cancel_wait 0 within=1; group_wait 0 within=1", "RUNNING, RUNNING"},
+      {"beside 1 {group_wait 0}; pause 20; let 0; joined 1; group_destroy 0; stats runs",
+       "0 fired, CANCELLED, runs=1"}}},
+    {"a wait lasts until releases have returned",
+     {{"given real workers=2; group 0; timer 0 in=0 group=0 [stand 0; -]; begun 0",
+       "run 0, 0 fired"},
+      {"timer 1 in=3600000 group=0; group_cancel 0; cancel 0; reset 0 by=1000",
+       "1 cancelled, RUNNING, ENOENT"},
+      {"cancel_wait 0 within=1; group_wait 0 within=1", "RUNNING, RUNNING"},
+      {"beside 1 {group_wait 0}; pause 20; let 0; joined 1; group_destroy 0; stats runs",
+       "-, CANCELLED, runs=1"}}},
+    {"a wait is not for members that came after the cancel",
+     {{"given real workers=2; group 0; timer 0 in=3600000 group=0; group_cancel 0", "0 cancelled"},
+      {"timer 1 in=0 group=0 {stand 1}; begun 1; members 0; let 1; group_wait 0",
+       "run 1, members=1 running=1, 1 fired, CANCELLED"}}},
+};
+
 static char heard[256];
 
 static void hear(const char *text)
@@ -98,4 +121,9 @@ Test(group, follows_the_scripts)
 	PLAY(&timer_stage, NULL, scripts);
 	cr_assert_str_eq(heard, "tw_cancel_wait: called from inside what it would wait for");
 	tw_set_misuse_hook(NULL);
+}
+
+Test(group, follows_the_scripts_beside_members_that_run)
+{
+	PLAY(&timer_stage, NULL, beside);
 }
