@@ -1,14 +1,16 @@
 /*
  * Nodes: the tasks and jobs of the layers, with handles that stay safe.
  *
- * A handle is a node's index and generation. Generations begin at a random value for each table and
- * are never 0. A node whose generations are used up is not used again. So no handle ever names a
- * newer node (G5).
+ * A handle is a node's index and generation. Nodes are in slabs of 512. Each node that is taken
+ * gets the next generation of its slab, from a random one for each table. A slab whose generations
+ * are used up gives out no more. So no handle ever names a newer node (G5).
  *
- * Nodes are in slabs of 512. A slab whose nodes are all free gives its memory back, except for
- * TW__NODE_IDLE_SLABS of them. It keeps the furthest generation of its nodes, from which all of
- * them continue. Free nodes are taken in the order in which they were put: one that was just put is
- * in the cache of the thread that put it.
+ * A slab whose nodes are all free gives its memory back, except for TW__NODE_IDLE_SLABS of them.
+ * Free nodes are taken in the order in which they were put: one that was just put is in the cache
+ * of the thread that put it.
+ *
+ * Pairing table
+ *   NODE1  owner: store-release (get) -> load-acquire (find): the generation.
  *
  * Under the table's lock there is no call of the system or the allocator, and no first touch of a
  * page. A node belongs to the object that took it, and ends under that object's lock.
@@ -35,22 +37,23 @@ struct tw__node {
 
 /* Under the table's lock. A thread may take nodes of one slab while another puts to the next. */
 struct tw__slab {
-	_Alignas(TW__CACHE_LINE) char *memory; /* NULL: purged */
-	struct tw__in_line place; /* in `partial` or `purged`; else all its nodes are in use */
+	_Alignas(TW__CACHE_LINE) char *memory; /* NULL: none */
+	struct tw__in_line place; /* in `partial` or `bare`; else all its nodes are in use */
 	uint32_t first;           /* index of its first node */
-	uint32_t base;            /* the furthest generation of a node that was put */
+	uint32_t generation;      /* of the node that was taken last; UINT32_MAX: used up */
 	uint32_t free, last_free; /* as `next` of a node: a queue */
 	uint32_t used, fresh;     /* nodes that are taken; that were ever, from this memory */
 };
 
 struct tw__nodes {
 	_Atomic uint32_t lock;
+	_Atomic uint32_t growth; /* the lock of the thread that adds memory; taken first */
 	uint32_t first_generation;
+	uint32_t count, max_count; /* of slabs; tests lower the last one */
+	uint32_t idle;             /* slabs with memory, none of whose nodes is in use */
 	size_t node_size;
-	struct tw__slab **slabs;
-	uint32_t count, room, max_count; /* of slabs; tests lower the last one */
-	uint32_t idle;                   /* slabs with memory, none of whose nodes is in use */
-	struct tw__line partial, purged; /* slabs with free nodes; without memory */
+	struct tw__line partial, bare; /* slabs with free nodes; without memory */
+	struct tw__slab *rows[17];     /* each is twice as long as the one before */
 };
 
 /* node_size: bytes, with the struct tw__node; a multiple of 8. Allocates nothing. */
