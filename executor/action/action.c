@@ -37,10 +37,11 @@ static void actions_free(struct tw__object *object)
 {
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object, object);
 	tw__free(scheduler->immediates.buckets);
-	tw__free(scheduler);
 }
 
-static const struct tw__object_kind actions_kind = {.free = actions_free};
+static const struct tw__object_kind actions_kind = {.size = sizeof(tw_action_scheduler),
+						    .offset = offsetof(tw_action_scheduler, object),
+						    .fini = actions_free};
 
 int tw_action_scheduler_create(tw_action_scheduler **out,
 			       const struct tw_action_scheduler_config *cfg)
@@ -55,16 +56,16 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		return r;
 	if (!config.frames_per_second)
 		config.frames_per_second = 60;
-	tw_action_scheduler *scheduler = tw__alloc_zeroed(1, sizeof *scheduler);
-	if (!scheduler || !tw__origin_init(&scheduler->origin))
-		r = -ENOMEM;
-	else
-		r = tw__object_init(&scheduler->object, config.service, config.executor,
-				    tw__actions_work, &actions_kind);
-	if (r) {
-		tw__free(scheduler);
+	struct tw__object *object;
+	struct tw__origin origin;
+	r = tw__origin_init(&origin) ? 0 : -ENOMEM;
+	if (!r)
+		r = tw__object_create(&object, config.service, config.executor, tw__actions_work,
+				      &actions_kind);
+	if (r)
 		return r;
-	}
+	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object, object);
+	scheduler->origin = origin;
 	scheduler->config = config;
 	tw__line_init(&scheduler->came);
 	tw__line_init(&scheduler->due);
@@ -86,7 +87,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 		struct tw__base base = tw__object_base(object);
 		if (scheduler->owned > scheduler->immediates.count)
 			return -EBUSY;
-		actions_free(object);
+		tw__object_dispose(object);
 		if (base.service)
 			tw__base_leave(&base, TW__BASE_OVER);
 		return 0;

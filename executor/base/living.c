@@ -20,24 +20,6 @@ static struct tw__object *object_of(struct tw__listed *listed)
 	return TW__OWNER(struct tw__object, listed, listed);
 }
 
-void tw__living_join(struct tw__living *living, struct tw__listed *listed)
-{
-	tw__tiny_lock(&living->lock);
-	tw__line_append(&living->objects, tw__in_line_link(&listed->place));
-	tw__tiny_unlock(&living->lock);
-}
-
-void tw__living_leave(struct tw__living *living, struct tw__listed *listed, bool stays)
-{
-	tw__tiny_lock(&living->lock);
-	tw__line_leave(&living->objects, &listed->place);
-	if (stays) {
-		listed->place.next = 0; /* a fork may come before the append is complete */
-		tw__line_append(&living->retired, tw__in_line_link(&listed->place));
-	}
-	tw__tiny_unlock(&living->lock);
-}
-
 uint64_t tw__living_seed(tw_service *service)
 {
 	uint64_t nth = tw_add_relaxed(&tw__living_of(service)->seeds_drawn, 1);
@@ -144,10 +126,8 @@ static void living_dump(tw_service *service, FILE *out, uint64_t now_ns)
 static void living_free(struct tw__kept *kept)
 {
 	struct tw__living *living = (struct tw__living *)(void *)kept;
-	while (living->retired.first) {
-		struct tw__listed *listed = listed_at(tw__line_pop(&living->retired));
-		listed->kind->free(object_of(listed));
-	}
+	while (living->retired.first)
+		tw__object_dispose(object_of(listed_at(tw__line_pop(&living->retired))));
 	tw__nodes_fini(&living->small);
 	tw__free(living);
 }

@@ -23,8 +23,9 @@ struct tw__figures {
 
 /* A kind of objects. Constant. */
 struct tw__object_kind {
-	const char *name; /* for people; NULL: not listed */
-	void (*free)(struct tw__object *object);
+	const char *name;                        /* for people; NULL: not listed */
+	size_t size, offset;                     /* of the struct; of the object in it */
+	void (*fini)(struct tw__object *object); /* or NULL; before the struct is freed */
 	/* Fills in figures, which are zeros. The object's lock is held. True: it goes on. */
 	bool (*look)(struct tw__object *object, struct tw__figures *out);
 };
@@ -56,11 +57,6 @@ static inline struct tw__living *tw__living_of(tw_service *service)
 
 /* Returns 0 or -ENOMEM. */
 int tw__living_need(tw_service *service);
-
-void tw__living_join(struct tw__living *living, struct tw__listed *listed);
-
-/* The object is freed next; stays: with the service. */
-void tw__living_leave(struct tw__living *living, struct tw__listed *listed, bool stays);
 
 /* The service's seed and the order of the draws decide it. */
 uint64_t tw__living_seed(tw_service *service);

@@ -2,6 +2,7 @@
 #include "executor/base/object.h"
 
 #include <sched.h>
+#include <string.h>
 
 #include "wheel/timer/schedule.h"
 
@@ -44,7 +45,8 @@ const struct tw_executor_ops tw__object_ops = {sizeof tw__object_ops, submit_bat
 
 static struct tw__object *object_behind(tw_executor *executor)
 {
-	return executor->ops == &tw__object_ops ? (struct tw__object *)(executor + 1) : NULL;
+	return executor && executor->ops == &tw__object_ops ? (struct tw__object *)(executor + 1)
+							    : NULL;
 }
 
 bool tw__executor_is_closed(tw_executor *executor)
@@ -55,57 +57,89 @@ bool tw__executor_is_closed(tw_executor *executor)
 
 /* ------------------------------------------------------------------ birth and death */
 
-int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
-		    tw__work_fn *run, const struct tw__object_kind *kind)
+int tw__object_create(struct tw__object **out, tw_service *service, tw_executor *executor,
+		      tw__work_fn *run, const struct tw__object_kind *kind)
 {
 	struct tw__base base = {0};
+	size_t bytes = (kind->size + TW__CACHE_LINE - 1) / TW__CACHE_LINE * TW__CACHE_LINE;
+	char *memory = tw__alloc_aligned(TW__CACHE_LINE, bytes);
+	if (!memory)
+		return -ENOMEM;
 	int r = service ? tw__base_hold(&base, service, executor) : 0;
-	if (r)
-		return r;
-	r = service ? tw__living_need(service) : 0;
-	if (r) {
+	if (!r && service && (r = tw__living_need(service)))
 		tw__base_leave(&base, TW__BASE_OVER);
+	if (r) {
+		tw__free(memory);
 		return r;
 	}
-	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
+	struct tw__object *below = object_behind(base.executor);
 	if (below) {
 		tw__object_lock(below);
 		below->uppers++;
 		below->users++;
 		tw__object_unlock(below);
 	}
-	*object = (struct tw__object){
-	    .executor = base.executor, .users = 1, .pooled = base.pooled, .listed = {.kind = kind}};
+	memset(memory, 0, bytes);
+	struct tw__object *object = *out = (struct tw__object *)(void *)(memory + kind->offset);
+	object->executor = base.executor;
+	object->users = 1;
+	object->pooled = base.pooled;
+	object->listed.kind = kind;
 	tw__work_init(&object->work, service, base.executor, run);
-	if (service && kind->name)
-		tw__living_join(tw__living_of(service), &object->listed);
+	if (service && kind->name) {
+		struct tw__living *living = tw__living_of(service);
+		tw__tiny_lock(&living->lock);
+		tw__line_append(&living->objects, tw__in_line_link(&object->listed.place));
+		tw__tiny_unlock(&living->lock);
+	}
 	return 0;
 }
 
-void tw__object_set_name(struct tw__object *object, const char *name)
+int tw__object_set_name(struct tw__object *object, const char *name)
 {
 	tw__object_lock(object);
 	object->listed.name = name;
 	tw__object_unlock(object);
+	return 0;
+}
+
+void tw__object_dispose(struct tw__object *object)
+{
+	const struct tw__object_kind *kind = object->listed.kind;
+	if (kind->fini)
+		kind->fini(object);
+	tw__free((char *)object - kind->offset);
+}
+
+/* From the list. True: it stays with the service. */
+static bool object_retire(struct tw__object *object, struct tw__living *living)
+{
+	struct tw__in_line *place = &object->listed.place;
+	bool stays = object->exposed;
+	tw__tiny_lock(&living->lock);
+	tw__line_leave(&living->objects, place);
+	if (stays) {
+		place->next = 0; /* a fork may come before the append is complete */
+		tw__line_append(&living->retired, tw__in_line_link(place));
+	}
+	tw__tiny_unlock(&living->lock);
+	return stays;
 }
 
 void tw__object_free(struct tw__object *object)
 {
 	struct tw__base base = tw__object_base(object);
-	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
-	bool stays = object->exposed;
-	if (base.service && object->listed.kind->name)
-		tw__living_leave(tw__living_of(base.service), &object->listed, stays);
-	if (!stays)
-		object->listed.kind->free(object);
+	struct tw__object *below = object_behind(base.executor);
+	bool listed = base.service && object->listed.kind->name;
+	if (!listed || !object_retire(object, tw__living_of(base.service)))
+		tw__object_dispose(object);
 	if (below) {
 		tw__object_lock(below);
 		below->uppers--;
 		tw__object_drop(below, 1);
 	}
-	if (base.service)
-		tw__base_leave(&base,
-			       TW__BASE_OVER); /* last: the service may be closed from here on */
+	if (base.service) /* last: the service may be closed from here on */
+		tw__base_leave(&base, TW__BASE_OVER);
 }
 
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)
@@ -169,28 +203,9 @@ bool tw__object_destroy_forked(struct tw__object *object)
 	struct tw__base base = tw__object_base(object);
 	if (!tw__forked(base.service))
 		return false;
-	object->listed.kind->free(object);
+	tw__object_dispose(object);
 	tw__base_leave(&base, TW__BASE_OVER);
 	return true;
-}
-
-void tw__object_delayed_join(struct tw__object *object, struct tw__in_line *place)
-{
-	tw__link self = tw__in_line_link(place), last = object->delayed;
-	tw__link_set(&place->next, last ? *tw__link_at(last) : self);
-	if (last)
-		tw__link_set(tw__link_at(last), self);
-	object->delayed = self;
-	object->delays++;
-}
-
-void tw__object_delayed_leave(struct tw__object *object, struct tw__in_line *place)
-{
-	if (object->delayed == tw__in_line_link(place)) /* its predecessor is the last now */
-		object->delayed = place->next == object->delayed ? 0 : (tw__link)place->where;
-	tw__link_set(place->where, place->next);
-	place->where = NULL;
-	object->delays--;
 }
 
 int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns, tw_fn *fn,

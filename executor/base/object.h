@@ -64,7 +64,7 @@ struct tw__object {
 	uint32_t delays;  /* items in `delayed` */
 	tw__link coming;  /* taken from the word, the newest first */
 	tw__link arrived; /* then, the oldest first */
-	tw__link delayed; /* the last of a ring; 0: none */
+	tw__link delayed; /* the first, or 0 */
 	struct tw__listed listed;
 };
 
@@ -74,17 +74,17 @@ struct tw__object {
 	tw__layer_check(call, layer, what, (layer) ? tw__object_service(&(layer)->object) : NULL)
 
 /*
- * A new object with one user, its creator. It holds service and executor (NULL: the service's).
- * Without a service it has no runner and no delays. The kind's `free` is called without the lock.
- * It is listed: a look may come from here on. Returns as tw__base_hold, or -ENOMEM.
+ * A new object with one user, its creator, in a struct of zeros. It holds service and executor
+ * (NULL: the service's). Without a service it has no runner and no delays. It is listed: a look may
+ * come from here on. Returns as tw__base_hold, or -ENOMEM.
  *
  * An object without an inbox submits its work itself, and counts it as a user while it is out.
  */
-int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
-		    tw__work_fn *run, const struct tw__object_kind *kind);
+int tw__object_create(struct tw__object **out, tw_service *service, tw_executor *executor,
+		      tw__work_fn *run, const struct tw__object_kind *kind);
 
-/* name: for a dump, or NULL. It is not copied. */
-void tw__object_set_name(struct tw__object *object, const char *name);
+/* name: for a dump, or NULL. It is not copied. Returns 0. */
+int tw__object_set_name(struct tw__object *object, const char *name);
 
 static inline tw_service *tw__object_service(struct tw__object *object)
 {
@@ -140,7 +140,9 @@ static inline void tw__object_use(struct tw__object *object)
 	object->users++;
 }
 
+/* The last user is gone; its memory alone. */
 void tw__object_free(struct tw__object *object);
+void tw__object_dispose(struct tw__object *object);
 
 /* Drops n users, and unlocks. 0: the runner, after rest. */
 static inline void tw__object_drop(struct tw__object *object, uint32_t n)
@@ -280,14 +282,19 @@ bool tw__executor_is_closed(tw_executor *executor);
 int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns, tw_fn *fn,
 		     void *arg, tw_timer *out);
 
-/* The list of delayed items. The lock is held. */
-void tw__object_delayed_join(struct tw__object *object, struct tw__in_line *place);
-void tw__object_delayed_leave(struct tw__object *object, struct tw__in_line *place);
-
-/* The first of them, or 0. */
-static inline tw__link tw__object_delayed(const struct tw__object *object)
+/* The list of delayed items, in any order. The lock is held. */
+static inline void tw__object_delayed_join(struct tw__object *object, struct tw__in_line *place)
 {
-	return object->delayed ? *tw__link_at(object->delayed) : 0;
+	tw__link_set(&place->next, object->delayed);
+	tw__link_set(&object->delayed, tw__in_line_link(place));
+	object->delays++;
+}
+
+static inline void tw__object_delayed_leave(struct tw__object *object, struct tw__in_line *place)
+{
+	tw__link_set(place->where, place->next);
+	place->where = NULL;
+	object->delays--;
 }
 
 /* Takes a delay back, and drops its user. False: fn runs or will. The lock is held. */

@@ -44,7 +44,7 @@ static int config_check(const struct tw_limiter_config *c)
 	return tw__bad_member(-EINVAL, "tw_limiter_create", "tw_limiter_config", bad);
 }
 
-static void free_limiter(struct tw__object *object)
+static void limiter_fini(struct tw__object *object)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
 	tw__line_move(&l->idles.due, &l->idles.waiting);
@@ -53,7 +53,6 @@ static void free_limiter(struct tw__object *object)
 	tw__free(l->results);
 	tw__free(l->rate.starts_ns);
 	tw__nodes_fini(&l->nodes);
-	tw__free(l);
 }
 
 static bool limiter_look(struct tw__object *object, struct tw__figures *out)
@@ -73,7 +72,9 @@ static bool limiter_look(struct tw__object *object, struct tw__figures *out)
 	return false;
 }
 
-static const struct tw__object_kind limiter_kind = {"limiter", free_limiter, limiter_look};
+static const struct tw__object_kind limiter_kind = {"limiter", sizeof(struct tw_limiter),
+						    offsetof(struct tw_limiter, object),
+						    limiter_fini, limiter_look};
 
 static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *c)
 {
@@ -105,15 +106,11 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		r = config_check(&config);
 	if (r)
 		return r;
-	struct tw_limiter *l = tw__alloc_aligned(_Alignof(struct tw_limiter), sizeof *l);
-	if (!l)
-		return -ENOMEM;
-	memset(l, 0, sizeof *l);
-	r = tw__object_init(&l->object, service, config.executor, tw__limiter_tell, &limiter_kind);
-	if (r) {
-		tw__free(l);
+	struct tw__object *object;
+	r = tw__object_create(&object, service, config.executor, tw__limiter_tell, &limiter_kind);
+	if (r)
 		return r;
-	}
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
 	set_up(l, service, &config);
 	bool fits = holds(l, config.max_concurrency);
 	if (fits && config.rate_starts)

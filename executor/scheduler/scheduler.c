@@ -53,7 +53,6 @@ static void free_scheduler(struct tw__object *object)
 	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
 	tw__nodes_fini(&scheduler->nodes);
 	tw__task_heap_free(&scheduler->tasks);
-	tw__free(scheduler);
 }
 
 static bool scheduler_look(struct tw__object *object, struct tw__figures *out)
@@ -66,7 +65,9 @@ static bool scheduler_look(struct tw__object *object, struct tw__figures *out)
 	return false;
 }
 
-static const struct tw__object_kind scheduler_kind = {"scheduler", free_scheduler, scheduler_look};
+static const struct tw__object_kind scheduler_kind = {"scheduler", sizeof(tw_scheduler),
+						      offsetof(tw_scheduler, object),
+						      free_scheduler, scheduler_look};
 
 int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 			const struct tw_scheduler_config *cfg)
@@ -77,15 +78,12 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	int r = read_config(&config, cfg);
 	if (r)
 		return r;
-	tw_scheduler *scheduler = tw__alloc_zeroed(1, sizeof *scheduler);
-	if (!scheduler)
-		return -ENOMEM;
-	r = tw__object_init(&scheduler->object, service, config.executor, tw__scheduler_host_called,
-			    &scheduler_kind);
-	if (r) {
-		tw__free(scheduler);
+	struct tw__object *object;
+	r = tw__object_create(&object, service, config.executor, tw__scheduler_host_called,
+			      &scheduler_kind);
+	if (r)
 		return r;
-	}
+	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
 	scheduler->config = config;
 	tw__object_set_name(&scheduler->object, config.name);
 	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
@@ -284,9 +282,8 @@ static void shut(tw_scheduler *scheduler)
 		scheduler->host = TW__HOST_IDLE;
 	else
 		tw__base_leave_work(&base, &object->work);
-	while ((task = object->delayed
-			   ? TW__OWNER(struct tw__task, place, tw__object_delayed(object))
-			   : tw__task_of(tw__task_heap_peek(&scheduler->tasks))))
+	while ((task = object->delayed ? TW__OWNER(struct tw__task, place, object->delayed)
+				       : tw__task_of(tw__task_heap_peek(&scheduler->tasks))))
 		end_waiting(scheduler, task, TW_FATE_DROPPED);
 }
 

@@ -24,9 +24,9 @@
  * held + n > cap for the n of the first, or it was refused. 3. No permit is lost or doubled.
  * 4. Nobody is started before one who came earlier, except threads before a refused function.
  *
- * A function, under the lock: QUEUED (in line) -> COMING (it has permits; its work is with the
- * executor) -> RUNNING -> its node is put. A cancel of one that is COMING makes it ENDED, and its
- * permits go on; who gets its work next puts it.
+ * A waiter, under the lock: QUEUED (in line) -> COMING (it has permits; a function's work is with
+ * the executor). A function: -> RUNNING -> its node is put. A cancel of one that is COMING makes it
+ * ENDED, and its permits go on; who gets its work next puts it.
  *
  * A function that the executor refuses gives its permits back, and is in line again, in its old
  * place. Threads get the permits. Functions are started again at the next tick.
@@ -49,19 +49,19 @@
 #define CAPACITY_SHIFT 31
 #define WAITERS (UINT64_C(1) << 63)
 
-/* In the line, or chosen: it has its permits. */
-struct waiter {
-	struct tw__in_line place;
-	uint64_t number; /* in the order in which they came */
-	uint32_t n;
-	_Atomic uint32_t granted; /* SEM2 */
-	bool is_thread, in_line;
-};
-
 enum { QUEUED, COMING, RUNNING, ENDED };
 
+struct waiter {
+	struct tw__in_line place; /* QUEUED: in the line; COMING: among those chosen */
+	uint64_t number;          /* in the order in which they came */
+	uint32_t n;
+	_Atomic uint32_t granted; /* SEM2 */
+	uint8_t state;
+	bool is_thread;
+};
+
 struct function {
-	struct tw__node node; /* state: of these */
+	struct tw__node node;
 	tw_fn *fn;
 	void *arg, *context;
 	struct waiter waiter;
@@ -90,6 +90,7 @@ struct tw_semaphore {
 	_Atomic uint64_t word;
 	/* What follows is under the object's lock. */
 	struct tw__line line;
+	struct tw__line chosen;            /* have permits; semaphore_unlock tells them */
 	uint64_t waiting, waiting_threads; /* in line */
 	uint64_t came;                     /* waiters, and functions that found permits */
 	uint64_t out;                      /* functions that have permits, and are not over */

@@ -1,19 +1,12 @@
 /* All calls on strands. Calls the runner and the base; see internal.h. */
 #include "executor/strand/internal.h"
 
-#include <string.h>
-
 #include "mpsc/base/entry.h"
 #include "wheel/timer/schedule.h"
 
 #define strand_check(strand) TW__OBJECT_CHECK(strand, "strand")
 
 /* ------------------------------------------------------------------ birth and end */
-
-static void strand_free(struct tw__object *object)
-{
-	tw__free(tw__strand_of(object));
-}
 
 static bool strand_look(struct tw__object *object, struct tw__figures *out)
 {
@@ -25,7 +18,8 @@ static bool strand_look(struct tw__object *object, struct tw__figures *out)
 	return more;
 }
 
-static const struct tw__object_kind strand_kind = {"strand", strand_free, strand_look};
+static const struct tw__object_kind strand_kind = {"strand", sizeof(tw_strand),
+						   offsetof(tw_strand, object), NULL, strand_look};
 
 int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor)
 {
@@ -33,16 +27,11 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 		return tw__invalid("%s is NULL", out ? "service" : "out");
 	if (!tw__executor_is_sound(executor))
 		return tw__bad(-EINVAL, __func__, "executor");
-	tw_strand *strand = tw__alloc_aligned(TW__CACHE_LINE, sizeof *strand);
-	if (!strand)
-		return -ENOMEM;
-	memset(strand, 0, sizeof *strand);
-	int r =
-	    tw__object_init(&strand->object, service, executor, tw__strand_run_work, &strand_kind);
-	if (r) {
-		tw__free(strand);
+	struct tw__object *object;
+	int r = tw__object_create(&object, service, executor, tw__strand_run_work, &strand_kind);
+	if (r)
 		return r;
-	}
+	tw_strand *strand = tw__strand_of(object);
 	strand->executor.ops = &tw__object_ops;
 	tw__line_init(&strand->line);
 	*out = strand;
@@ -290,7 +279,7 @@ static void close_strand(tw_strand *strand)
 		bool mail = !strand->line.first && tw__strand_gather(strand);
 		more = end_first(strand, &works) || mail || object->delayed;
 		if (!strand->line.first && object->delayed)
-			strand_cancel(strand, tw__item_in_line(tw__object_delayed(object)));
+			strand_cancel(strand, tw__item_in_line(object->delayed));
 		steps += mail ? TW__STRAND_PIECE : 0;
 		tw__object_breathe(object, &steps);
 	}
@@ -340,9 +329,7 @@ int tw_strand_destroy(tw_strand *strand)
 int tw_strand_set_name(tw_strand *strand, const char *name)
 {
 	int r = strand_check(strand);
-	if (!r)
-		tw__object_set_name(&strand->object, name);
-	return r;
+	return r ? r : tw__object_set_name(&strand->object, name);
 }
 
 tw_executor *tw_strand_executor(tw_strand *strand)

@@ -111,7 +111,7 @@ inline leave(w)
 	}
 }
 
-/* semaphore_grant; nothing is left to be done with the waiters (SEM2) */
+/* semaphore_unlock; nothing is left to be done with the waiters (SEM2) */
 inline grant_all()
 {
 	do

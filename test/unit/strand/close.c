@@ -4,7 +4,7 @@
 static const struct script closes[] = {
     {"cancels all that has not run, and refuses what comes",
      {{"submit 1 4; submit 2 delay=1; submit 3 every=1 first=1; cancel 4; close; cancel 1",
-       "4 cancelled, CANCELLED, 1 cancelled, 2 cancelled, 3 cancelled, GONE"},
+       "4 cancelled, CANCELLED, 1 cancelled, 3 cancelled, 2 cancelled, GONE"},
       {"stats cancelled closed; submit 5 plain; submit 5; submit 6 delay=1",
        "cancelled=4, closed=1, ESHUTDOWN, ESHUTDOWN, ESHUTDOWN"},
       {"close; close_wait; advance 5", ""}}},
