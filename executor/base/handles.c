@@ -11,26 +11,25 @@
 #include "mpsc/base/random.h"
 #include "mpsc/base/futex.h"
 
-enum {
-	PUT_TOGETHER = 16, /* others who want the lock meanwhile still spin */
-	FIRST_ROW = 8
-};
+enum { FIRST_ROW = 8 };
 
+/* Of a slab's number. */
 static uint32_t row_of(uint32_t number)
 {
-	return 31 - (uint32_t)__builtin_clz(number / FIRST_ROW + 1);
+	return (uint32_t)__builtin_clz(FIRST_ROW) - (uint32_t)__builtin_clz(number + FIRST_ROW);
 }
 
-static struct tw__slab *slab_at(const struct tw__nodes *nodes, uint32_t number)
+static struct tw__slab *slab_of(const struct tw__nodes *nodes, uint32_t index)
 {
-	uint32_t row = row_of(number);
-	return &nodes->rows[row][number - FIRST_ROW * ((1u << row) - 1)];
+	uint32_t number = index / TW__NODE_SLAB, row = row_of(number);
+	return &nodes->rows[row][number + FIRST_ROW - (FIRST_ROW << row)];
 }
 
-static struct tw__node *node_at(const struct tw__nodes *nodes, uint32_t index)
+static struct tw__node *node_of(const struct tw__nodes *nodes, const struct tw__slab *slab,
+				uint32_t index)
 {
 	size_t offset = index % TW__NODE_SLAB * nodes->node_size;
-	return (struct tw__node *)(void *)(slab_at(nodes, index / TW__NODE_SLAB)->memory + offset);
+	return (struct tw__node *)(void *)(slab->memory + offset);
 }
 
 static struct tw__slab *first_slab(const struct tw__line *line)
@@ -99,7 +98,7 @@ static struct tw__node *take(struct tw__nodes *nodes, uint32_t *index, uint32_t 
 		return NULL;
 	*index = slab->free ? slab->free - 1 : slab->first + slab->fresh++;
 	*generation = ++slab->generation;
-	struct tw__node *node = node_at(nodes, *index);
+	struct tw__node *node = node_of(nodes, slab, *index);
 	slab->free = slab->free ? node->next : 0;
 	nodes->idle -= slab->used++ == 0;
 	if ((!slab->free && slab->fresh == TW__NODE_SLAB) || slab->generation == UINT32_MAX)
@@ -132,22 +131,22 @@ void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
 			struct tw__node *node)
 {
 	tw_store_relaxed(&node->owner, NULL);
-	node->next = batch->first;
-	batch->first = node->index + 1;
-	if (++batch->count == PUT_TOGETHER)
+	batch->nodes[batch->count++] = node;
+	if (batch->count == TW__NODE_BATCH)
 		tw__node_put_batch(nodes, batch);
 }
 
 /* Returns memory that is the system's, or NULL. */
 static char *give_back(struct tw__nodes *nodes, struct tw__node *node)
 {
-	struct tw__slab *slab = slab_at(nodes, node->index / TW__NODE_SLAB);
+	struct tw__slab *slab = slab_of(nodes, node->index);
 	char *memory = slab->memory;
 	bool used_up = slab->generation == UINT32_MAX;
 	if (!slab->place.where && !used_up)
 		tw__line_append(&nodes->partial, tw__in_line_link(&slab->place));
 	node->next = 0;
-	*(slab->free ? &node_at(nodes, slab->last_free - 1)->next : &slab->free) = node->index + 1;
+	*(slab->free ? &node_of(nodes, slab, slab->last_free - 1)->next : &slab->free) =
+	    node->index + 1;
 	slab->last_free = node->index + 1;
 	if (tw_likely(--slab->used) || (!used_up && ++nodes->idle <= TW__NODE_IDLE_SLABS))
 		return NULL;
@@ -164,14 +163,11 @@ static char *give_back(struct tw__nodes *nodes, struct tw__node *node)
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 {
 	size_t bytes = TW__NODE_SLAB * nodes->node_size;
-	while (batch->first) {
+	for (uint32_t i = 0; i < batch->count;) {
 		char *memory = NULL;
 		tw__tiny_lock(&nodes->lock);
-		while (batch->first && !memory) {
-			struct tw__node *node = node_at(nodes, batch->first - 1);
-			batch->first = node->next;
-			memory = give_back(nodes, node);
-		}
+		while (i < batch->count && !memory)
+			memory = give_back(nodes, batch->nodes[i++]);
 		tw__tiny_unlock(&nodes->lock);
 		if (tw_unlikely(memory) && munmap(memory, bytes)) /* no room for more mappings */
 			madvise(memory, bytes, MADV_DONTNEED);
@@ -181,8 +177,10 @@ void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 {
-	struct tw__node_batch batch = {0};
-	tw__node_put_later(nodes, &batch, node);
+	struct tw__node_batch batch;
+	batch.count = 1;
+	batch.nodes[0] = node;
+	tw_store_relaxed(&node->owner, NULL);
 	tw__node_put_batch(nodes, &batch);
 }
 
@@ -192,8 +190,9 @@ struct tw__node *tw__node_find(struct tw__nodes *nodes, const struct tw__object 
 	struct tw__node *node = NULL;
 	uint32_t index = (uint32_t)handle - 1, number = index / TW__NODE_SLAB;
 	tw__tiny_lock(&nodes->lock);
-	if (number < nodes->count && index % TW__NODE_SLAB < slab_at(nodes, number)->fresh)
-		node = node_at(nodes, index);
+	const struct tw__slab *slab = number < nodes->count ? slab_of(nodes, index) : NULL;
+	if (slab && index % TW__NODE_SLAB < slab->fresh)
+		node = node_of(nodes, slab, index);
 	bool is = node && tw_load_acquire(&node->owner) == owner && /* NODE1 */
 		  tw_load_relaxed(&node->generation) == handle >> 32;
 	tw__tiny_unlock(&nodes->lock);
@@ -214,9 +213,11 @@ void tw__nodes_init(struct tw__nodes *nodes, size_t node_size)
 
 void tw__nodes_fini(struct tw__nodes *nodes)
 {
-	for (uint32_t i = 0; i < nodes->count; i++)
-		if (slab_at(nodes, i)->memory)
-			munmap(slab_at(nodes, i)->memory, TW__NODE_SLAB * nodes->node_size);
+	for (uint32_t i = 0; i < nodes->count; i++) {
+		char *memory = slab_of(nodes, i * TW__NODE_SLAB)->memory;
+		if (memory)
+			munmap(memory, TW__NODE_SLAB * nodes->node_size);
+	}
 	for (size_t row = 0; row < sizeof nodes->rows / sizeof *nodes->rows; row++)
 		tw__free(nodes->rows[row]);
 }

@@ -28,7 +28,7 @@ struct tw__object;
 /* What each node begins with. */
 struct tw__node {
 	_Atomic uint32_t generation;
-	uint32_t next;  /* free, or in a batch: the next one's index + 1; 0: none */
+	uint32_t next;  /* free: the next one's index + 1; 0: none */
 	uint32_t index; /* constant while the slab has memory */
 	/* Its owner's, for whatever; these names suit items (item.h). */
 	uint8_t state, flags, mode, missed;
@@ -68,10 +68,12 @@ void tw__nodes_fini(struct tw__nodes *nodes);
  */
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out);
 
-/* Nodes that are put together. All zeros: empty. */
+/* So many are put together that others who want the lock meanwhile still spin. */
+enum { TW__NODE_BATCH = 16 };
+
 struct tw__node_batch {
-	uint32_t first; /* as `next` of a node */
 	uint32_t count;
+	struct tw__node *nodes[TW__NODE_BATCH];
 };
 
 /* Ends the node: handles to it are stale. It is put with the batch, or when that is full. */

@@ -112,14 +112,15 @@ static void take_back(tw_semaphore *s, struct tw__line *refused)
  */
 static void semaphore_unlock(tw_semaphore *s)
 {
-	struct tw__line chosen, refused;
+	struct tw__line refused;
 	bool later = false;
-	tw__line_init(&chosen);
+	tw__link link = s->chosen.first;
+	tw__line_init(&s->chosen);
 	tw__line_init(&refused);
-	tw__line_move(&s->chosen, &chosen);
 	tw__object_unlock(&s->object);
-	while (chosen.first) {
-		struct waiter *waiter = waiter_of(tw__line_pop(&chosen));
+	while (link) {
+		struct waiter *waiter = waiter_of(link);
+		link = waiter->place.next; /* first: it may be gone */
 		if (waiter->is_thread) {
 			_Atomic uint32_t *granted = &waiter->granted;
 			tw_store_release(granted, 1); /* SEM2: the waiter may be gone */
