@@ -68,7 +68,7 @@ void tw__nodes_fini(struct tw__nodes *nodes);
  */
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out);
 
-/* So many are put together that others who want the lock meanwhile still spin. */
+/* Others who want the lock while this many are put still spin. */
 enum { TW__NODE_BATCH = 16 };
 
 struct tw__node_batch {

@@ -1,93 +1,71 @@
-#include "executor/scheduler/heap.h"
+/*
+ * The heap of ready tasks: binary, nodes[1] on top, by expiration, then by number. The key is in
+ * the array: sifting follows a pointer only where two are equal. Sifts move a hole instead of
+ * swapping (J. W. J. Williams: Algorithm 232, Heapsort, 1964). Calls nothing.
+ */
+#include "executor/scheduler/internal.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mpsc/base/reserve.h"
-#include "mpsc/base/assert.h"
-#include "mpsc/base/atomics.h"
 
-enum { FIRST_CAPACITY = 15, MOST = 1 << 30 };
-
-/* By hand instead of realloc, which would not keep the alignment to a cache line. */
-int tw__task_heap_reserve(struct tw__task_heap *heap, uint32_t capacity)
+int tw__heap_reserve(struct tw__heap *heap, uint32_t count)
 {
-	if (capacity <= heap->capacity)
+	if (count < heap->room)
 		return 0;
-	if (capacity > MOST)
-		return -ENOMEM;
-	uint32_t twice = heap->capacity ? 2 * heap->capacity + 1 : FIRST_CAPACITY;
-	if (capacity < twice)
-		capacity = twice; /* so that n pushes copy fewer than 2 n nodes */
-	size_t bytes = ((size_t)capacity + 1) * sizeof *heap->nodes;
-	struct tw__task_heap_node *memory = tw__alloc_aligned(
-	    TW__CACHE_LINE, (bytes + TW__CACHE_LINE - 1) / TW__CACHE_LINE * TW__CACHE_LINE);
-	if (!memory)
+	uint32_t room = heap->room ? 2 * heap->room : 16;
+	/* children, a pair from an even index on, share a cache line */
+	struct tw__heap_node *nodes =
+	    tw__alloc_aligned(TW__CACHE_LINE, room * sizeof(struct tw__heap_node));
+	if (!nodes)
 		return -ENOMEM;
 	if (heap->count)
-		memcpy(memory + 1, heap->nodes, heap->count * sizeof *heap->nodes);
-	tw__free(heap->memory);
-	heap->memory = memory;
-	heap->nodes = memory + 1;
-	heap->capacity = capacity;
+		memcpy(nodes + 1, heap->nodes + 1, heap->count * sizeof *nodes);
+	tw__free(heap->nodes);
+	heap->nodes = nodes;
+	heap->room = room;
 	return 0;
 }
 
-static bool before(struct tw__task_heap_node a, struct tw__task_heap_node b)
+static bool before(struct tw__heap_node a, struct tw__heap_node b)
 {
-	return a.key == b.key ? a.item->id < b.item->id : a.key < b.key;
+	return a.key == b.key ? a.task->number < b.task->number : a.key < b.key;
 }
 
-static void put(struct tw__task_heap *heap, uint32_t index, struct tw__task_heap_node node)
+static void put(struct tw__heap *heap, uint32_t index, struct tw__heap_node node)
 {
-	TW_ASSERT(index < heap->count);
+	TW_ASSERT(index && index <= heap->count);
 	heap->nodes[index] = node;
-	node.item->index = index; /* planted: heap_index */
+	node.task->index = index; /* planted: heap_index */
 }
 
-static void sift_up(struct tw__task_heap *heap, uint32_t hole, struct tw__task_heap_node node)
+static void sift_up(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node)
 {
-	for (; hole > 0 && before(node, heap->nodes[(hole - 1) / 2]); hole = (hole - 1) / 2)
-		put(heap, hole, heap->nodes[(hole - 1) / 2]);
+	for (; hole > 1 && before(node, heap->nodes[hole / 2]); hole /= 2)
+		put(heap, hole, heap->nodes[hole / 2]);
 	put(heap, hole, node);
 }
 
-static void sift_down(struct tw__task_heap *heap, uint32_t hole, struct tw__task_heap_node node)
+void tw__heap_push(struct tw__heap *heap, struct tw__task *task)
 {
-	for (uint32_t child; (child = 2 * hole + 1) < heap->count; hole = child) {
+	TW_ASSERT(heap->count + 1 < heap->room);
+	sift_up(heap, ++heap->count, (struct tw__heap_node){task->expiration_ns, task});
+}
+
+void tw__heap_remove(struct tw__heap *heap, const struct tw__task *task)
+{
+	uint32_t hole = task->index;
+	TW_ASSERT(hole && hole <= heap->count && heap->nodes[hole].task == task);
+	struct tw__heap_node last = heap->nodes[heap->count--];
+	if (hole > heap->count)
+		return;
+	for (uint32_t child; (child = 2 * hole) <= heap->count; hole = child) {
 		/* added, not branched upon: that would be mispredicted half the time */
-		if (child + 1 < heap->count)
+		if (child < heap->count)
 			child += before(heap->nodes[child + 1], heap->nodes[child]);
-		if (!before(heap->nodes[child], node))
+		if (!before(heap->nodes[child], last))
 			break;
 		put(heap, hole, heap->nodes[child]);
 	}
-	put(heap, hole, node);
-}
-
-void tw__task_heap_push(struct tw__task_heap *heap, struct tw__task_heap_item *item, int64_t key)
-{
-	TW_ASSERT(heap->count < heap->capacity);
-	sift_up(heap, heap->count++, (struct tw__task_heap_node){key, item});
-}
-
-void tw__task_heap_remove(struct tw__task_heap *heap, const struct tw__task_heap_item *item)
-{
-	TW_ASSERT(item->index < heap->count && heap->nodes[item->index].item == item);
-	uint32_t hole = item->index;
-	struct tw__task_heap_node last = heap->nodes[--heap->count];
-	if (hole == heap->count)
-		return;
-	if (hole > 0 && before(last, heap->nodes[(hole - 1) / 2]))
-		sift_up(heap, hole, last);
-	else
-		sift_down(heap, hole, last);
-}
-
-void tw__task_heap_free(struct tw__task_heap *heap)
-{
-	tw__free(heap->memory);
-	*heap = (struct tw__task_heap){0};
+	sift_up(heap, hole, last);
 }

@@ -27,31 +27,40 @@
 #ifndef TW_EXECUTOR_SCHEDULER_H
 #define TW_EXECUTOR_SCHEDULER_H
 
-#include "executor/base/handles.h"
-#include "executor/scheduler/heap.h"
 #include "executor/base/object.h"
 #include "tickwheel/scheduler.h"
 
 enum tw__task_state { TW__TASK_READY, TW__TASK_DELAYED, TW__TASK_RUNNING, TW__TASK_ENDED };
 
-struct tw__task {
-	struct tw__node node;           /* state; flags: cancelled while it runs; mode: priority */
-	struct tw__task_heap_item item; /* id: its number */
-	tw_turn_fn *fn;
-	void *arg;
-	int64_t expiration_ns;
-	tw_scheduler_done_fn *done;
-	void *context; /* of the submitter */
-	const char *name;
-	tw_scheduler *scheduler;
-	tw_timer timer;
-	struct tw__in_line place; /* of a DELAYED one */
-};
-
-/* A copy, since the node may be gone. */
+/* Whom to tell of a task's end. */
 struct tw__told {
 	tw_scheduler_done_fn *done;
-	void *arg, *context;
+	void *arg, *context; /* the submitter's */
+	const char *name;
+};
+
+struct tw__task {
+	struct tw__node node; /* state; flags: cancelled while it runs; mode: priority */
+	uint64_t number;
+	tw_turn_fn *fn;
+	int64_t expiration_ns;
+	struct tw__told told;
+	tw_timer timer;
+	struct tw__in_line place; /* of a DELAYED one */
+	uint32_t index;           /* in the heap */
+};
+
+_Static_assert(sizeof(struct tw__task) <= TW__SMALL_NODE, "a small node");
+
+struct tw__heap_node {
+	int64_t key;
+	struct tw__task *task;
+};
+
+/* All zero: empty. */
+struct tw__heap {
+	struct tw__heap_node *nodes; /* from 1 */
+	uint32_t count, room;
 };
 
 enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
@@ -59,10 +68,8 @@ enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
 struct tw_scheduler {
 	struct tw__object object;
 	struct tw_scheduler_config config; /* constant, complete */
-	struct tw__nodes nodes;
-
 	/* Under the lock. */
-	struct tw__task_heap tasks;
+	struct tw__heap tasks;
 	uint64_t last_number;
 	enum tw__host_state host;
 	struct tw__task *current;
@@ -80,18 +87,29 @@ static inline bool tw__scheduler_closed(const tw_scheduler *scheduler)
 	return tw_load_relaxed(&scheduler->object.closed);
 }
 
-static inline struct tw__task *tw__task_of(struct tw__task_heap_item *item)
+static inline struct tw__nodes *tw__scheduler_nodes(tw_scheduler *scheduler)
 {
-	return item ? TW__OWNER(struct tw__task, item, item) : NULL;
+	return tw__object_small_nodes(&scheduler->object);
 }
 
-/* Ready again, or for the first time. The lock is held. */
-static inline void tw__task_ready(tw_scheduler *scheduler, struct tw__task *task)
+static inline tw_scheduler *tw__task_owner(const struct tw__task *task)
 {
-	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
-	task->node.state = TW__TASK_READY;
-	tw__task_heap_push(&scheduler->tasks, &task->item, task->expiration_ns);
+	return TW__OWNER(tw_scheduler, object, tw_load_relaxed(&task->node.owner));
 }
+
+/* The first of the ready tasks, or NULL. */
+static inline struct tw__task *tw__scheduler_first(const tw_scheduler *scheduler)
+{
+	return scheduler->tasks.count ? scheduler->tasks.nodes[1].task : NULL;
+}
+
+/* ----------------------------------------------------------------------- heap.c */
+
+/* Makes room for `count` tasks in all: until then no push fails. Returns 0 or -ENOMEM. */
+int tw__heap_reserve(struct tw__heap *heap, uint32_t count);
+
+void tw__heap_push(struct tw__heap *heap, struct tw__task *task);
+void tw__heap_remove(struct tw__heap *heap, const struct tw__task *task);
 
 /* ------------------------------------------------------------------------ run.c */
 
@@ -101,8 +119,9 @@ static inline void tw__task_ready(tw_scheduler *scheduler, struct tw__task *task
  */
 void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n);
 
-/* For a cancel or a close. The lock is not held. */
-void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, enum tw_fate fate);
+/* Calls the done function, if there is one. item: as of the thread's inside. Without the lock. */
+void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, const void *item,
+			enum tw_fate fate, int result);
 
 /* The work. */
 void tw__scheduler_host_called(struct tw__work *work);

@@ -18,14 +18,15 @@ static bool is_in_turn(const tw_scheduler *scheduler)
 	return tw__inside_object(&scheduler->object, scheduler);
 }
 
-void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, enum tw_fate fate)
+void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, const void *item,
+			enum tw_fate fate, int result)
 {
 	struct tw__inside inside;
 	if (!told.done)
 		return;
-	tw__inside_begin(&inside, &scheduler->object, NULL, TW__NAMED_BY(told.done), told.arg, NULL,
-			 told.context);
-	told.done(told.arg, fate, fate == TW_FATE_CANCELLED ? -ECANCELED : -ESHUTDOWN);
+	tw__inside_begin(&inside, &scheduler->object, item, TW__NAMED_BY(told.done), told.arg,
+			 told.name, told.context);
+	told.done(told.arg, fate, result);
 	tw__inside_end(&inside);
 }
 
@@ -79,22 +80,17 @@ static bool is_over(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now
 /* The turn's result: AGAIN only with a continuation. */
 static int call(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *turn)
 {
-	struct tw__object *object = &scheduler->object;
 	struct tw__inside inside;
 	enum tw_priority former = current_priority;
 	current_priority = turn->priority;
-	tw__inside_begin(&inside, object, scheduler, TW__NAMED_BY(turn->next), task->arg,
-			 task->name, task->context);
-	int result = turn->next(turn, task->arg);
+	tw__inside_begin(&inside, &scheduler->object, scheduler, TW__NAMED_BY(turn->next),
+			 task->told.arg, task->told.name, task->told.context);
+	int result = turn->next(turn, task->told.arg);
 	tw__inside_end(&inside);
 	if (result == TW_TURN_AGAIN && !turn->next)
 		result = TW_TURN_DONE;
-	if (result != TW_TURN_AGAIN && task->done) {
-		tw__inside_begin(&inside, object, scheduler, TW__NAMED_BY(task->done), task->arg,
-				 task->name, task->context);
-		task->done(task->arg, TW_FATE_FIRED, result);
-		tw__inside_end(&inside);
-	}
+	if (result != TW_TURN_AGAIN)
+		tw__scheduler_tell(scheduler, task->told, scheduler, TW_FATE_FIRED, result);
 	/* planted: priority_stays */
 	current_priority = former;
 	return result;
@@ -107,11 +103,11 @@ static void end(tw_scheduler *scheduler, struct tw__task *task, int result)
 	if (result == TW_TURN_AGAIN) {
 		/* no further turn; while its done function is called it counts as running */
 		bool cancelled = task->node.flags;
-		struct tw__told told = {task->done, task->arg, task->context};
 		task->node.flags = true;
 		tw__object_unlock(&scheduler->object);
-		tw__scheduler_tell(scheduler, told,
-				   cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+		tw__scheduler_tell(scheduler, task->told, NULL,
+				   cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED,
+				   cancelled ? -ECANCELED : -ESHUTDOWN);
 		tw__object_lock(&scheduler->object);
 		*(cancelled ? &stats->cancelled : &stats->dropped) += 1;
 	} else if (result == TW_TURN_DONE) {
@@ -155,11 +151,12 @@ static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 	    result == TW_TURN_AGAIN && !task->node.flags && !tw__scheduler_closed(scheduler);
 	if (goes_on) {
 		task->fn = turn.next;
-		tw__task_ready(scheduler, task);
+		task->node.state = TW__TASK_READY;
+		tw__heap_push(&scheduler->tasks, task);
 		scheduler->stats.continued++;
 	} else {
 		end(scheduler, task, result);
-		tw__node_put_later(&scheduler->nodes, ended, &task->node);
+		tw__node_put_later(tw__scheduler_nodes(scheduler), ended, &task->node);
 	}
 	scheduler->current = NULL;
 	return goes_on;
@@ -175,7 +172,7 @@ static bool may_begin(const tw_scheduler *scheduler, const struct tw__task *task
 	if (!is_over(scheduler, scheduler->slice_begin_ns, now_ns))
 		return turns < MOST_TURNS;
 	return turns < MOST_TURNS_BEYOND && task->expiration_ns <= now_ns &&
-	       task->item.id <= last_number;
+	       task->number <= last_number;
 }
 
 /* A task that goes on ends the slice: the host's other work comes first. The lock is held. */
@@ -189,14 +186,14 @@ static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 	scheduler->slice_begin_ns = now_ns;
 	scheduler->stats.slices++;
 	for (size_t turns = 0; turns < budget && !goes_on; turns++) {
-		struct tw__task *task = tw__task_of(tw__task_heap_peek(&scheduler->tasks));
+		struct tw__task *task = tw__scheduler_first(scheduler);
 		if (!task || tw__scheduler_closed(scheduler) ||
 		    !may_begin(scheduler, task, turns, now_ns, last_number))
 			break;
-		tw__task_heap_remove(&scheduler->tasks, &task->item);
+		tw__heap_remove(&scheduler->tasks, task);
 		goes_on = run_turn(scheduler, task, &now_ns, &ended);
 	}
-	tw__node_put_batch(&scheduler->nodes, &ended);
+	tw__node_put_batch(tw__scheduler_nodes(scheduler), &ended);
 	scheduler->host = TW__HOST_IDLE;
 }
 
@@ -249,7 +246,7 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	tw__object_lock(&scheduler->object);
 	const struct tw__task *current = scheduler->current,
-			      *first = tw__task_of(tw__task_heap_peek(&scheduler->tasks));
+			      *first = tw__scheduler_first(scheduler);
 	bool yield;
 	if (current->expiration_ns <= scheduler->turn_begin_ns)
 		yield = is_over(scheduler, scheduler->turn_begin_ns, now_ns);
@@ -257,7 +254,7 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 		yield = is_over(scheduler, scheduler->slice_begin_ns, now_ns) ||
 			(first && (first->expiration_ns < current->expiration_ns ||
 				   (first->expiration_ns == current->expiration_ns &&
-				    first->item.id < current->item.id)));
+				    first->number < current->number)));
 	yield |= tw__scheduler_closed(scheduler);
 	tw__object_unlock(&scheduler->object);
 	return yield;

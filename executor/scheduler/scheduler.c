@@ -48,11 +48,9 @@ static int read_config(struct tw_scheduler_config *config, const struct tw_sched
 	return tw__bad_member(-EINVAL, "tw_scheduler_create", "tw_scheduler_config", bad);
 }
 
-static void free_scheduler(struct tw__object *object)
+static void scheduler_fini(struct tw__object *object)
 {
-	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
-	tw__nodes_fini(&scheduler->nodes);
-	tw__task_heap_free(&scheduler->tasks);
+	tw__free(TW__OWNER(tw_scheduler, object, object)->tasks.nodes);
 }
 
 static bool scheduler_look(struct tw__object *object, struct tw__figures *out)
@@ -67,7 +65,7 @@ static bool scheduler_look(struct tw__object *object, struct tw__figures *out)
 
 static const struct tw__object_kind scheduler_kind = {"scheduler", sizeof(tw_scheduler),
 						      offsetof(tw_scheduler, object),
-						      free_scheduler, scheduler_look};
+						      scheduler_fini, scheduler_look};
 
 int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 			const struct tw_scheduler_config *cfg)
@@ -86,7 +84,6 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
 	scheduler->config = config;
 	tw__object_set_name(&scheduler->object, config.name);
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
 	*out = scheduler;
 	return 0;
 }
@@ -104,15 +101,16 @@ static int64_t add(int64_t instant_ns, int64_t span_ns)
 static void on_due(void *arg)
 {
 	struct tw__task *task = arg;
-	tw_scheduler *scheduler = task->scheduler;
+	tw_scheduler *scheduler = tw__task_owner(task);
 	tw__object_lock(&scheduler->object);
 	TW_ASSERT(task->node.state == TW__TASK_DELAYED || task->node.state == TW__TASK_ENDED);
 	if (task->node.state == TW__TASK_ENDED) {
-		tw__node_put(&scheduler->nodes, &task->node);
+		tw__node_put(tw__scheduler_nodes(scheduler), &task->node);
 	} else {
 		tw__object_delayed_leave(&scheduler->object, &task->place);
+		task->node.state = TW__TASK_READY;
 		/* planted: delayed_by_start */
-		tw__task_ready(scheduler, task);
+		tw__heap_push(&scheduler->tasks, task);
 	}
 	tw__scheduler_unlock(scheduler, 1);
 }
@@ -132,20 +130,21 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, uint64_t start
 		return -ESHUTDOWN;
 	if (living(scheduler) >= scheduler->config.max_tasks)
 		return -EAGAIN;
-	int r = tw__task_heap_reserve(&scheduler->tasks, living(scheduler) + 1);
+	int r = tw__heap_reserve(&scheduler->tasks, living(scheduler) + 1);
 	if (!r && delayed)
 		r = tw__object_delay(&scheduler->object, TW_TASK_AT, start_ns, on_due, task,
 				     &task->timer);
 	if (r)
 		return r;
-	task->item.id = ++scheduler->last_number;
+	task->number = ++scheduler->last_number;
 	scheduler->stats.submitted++;
 	if (delayed) {
 		task->node.state = TW__TASK_DELAYED;
 		tw__object_delayed_join(&scheduler->object, &task->place);
 		scheduler->stats.timers_armed++;
 	} else {
-		tw__task_ready(scheduler, task);
+		task->node.state = TW__TASK_READY;
+		tw__heap_push(&scheduler->tasks, task);
 	}
 	return 0;
 }
@@ -161,15 +160,12 @@ static int submit(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
 	int64_t timeout_ns = spec->flags & TW_SCHEDULER_TASK_TIMEOUT
 				 ? spec->timeout_ns
 				 : scheduler->config.timeout_ns[priority];
-	int r = tw__node_get(&scheduler->nodes, &scheduler->object, &node);
+	int r = tw__node_get(tw__scheduler_nodes(scheduler), &scheduler->object, &node);
 	struct tw__task *task = (struct tw__task *)node;
 	if (!r) {
 		task->fn = spec->fn;
-		task->arg = spec->arg;
-		task->done = spec->done;
-		task->context = tw__context_capture();
-		task->name = spec->name;
-		task->scheduler = scheduler;
+		task->told =
+		    (struct tw__told){spec->done, spec->arg, tw__context_capture(), spec->name};
 		task->expiration_ns = add(start_ns, timeout_ns);
 		task->node.mode = (uint8_t)priority;
 		task->node.flags = false;
@@ -178,7 +174,7 @@ static int submit(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
 	if (!r) {
 		r = accept(scheduler, task, (uint64_t)start_ns, spec->delay_ns != 0);
 		if (r)
-			tw__node_put(&scheduler->nodes, node);
+			tw__node_put(tw__scheduler_nodes(scheduler), node);
 		else if (out)
 			*out = (tw_scheduler_task_id){tw__node_handle(node)};
 	}
@@ -222,12 +218,12 @@ int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_
 static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_fate fate)
 {
 	struct tw__object *object = &scheduler->object;
-	struct tw__told told = {task->done, task->arg, task->context};
-	bool comes = false; /* its timer's callback */
+	struct tw__told told = task->told; /* the node may be gone */
+	bool comes = false;                /* its timer's callback */
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	TW_ASSERT(task->node.state == TW__TASK_READY || task->node.state == TW__TASK_DELAYED);
 	if (task->node.state == TW__TASK_READY) {
-		tw__task_heap_remove(&scheduler->tasks, &task->item);
+		tw__heap_remove(&scheduler->tasks, task);
 	} else {
 		tw__object_delayed_leave(&scheduler->object, &task->place);
 		comes = !tw__object_undelay(object, task->timer);
@@ -235,12 +231,13 @@ static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_
 	*(fate == TW_FATE_CANCELLED ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
 	task->node.state = TW__TASK_ENDED;
 	if (!comes)
-		tw__node_put(&scheduler->nodes, &task->node);
+		tw__node_put(tw__scheduler_nodes(scheduler), &task->node);
 	if (!told.done)
 		return;
 	object->releasing++;
 	tw__object_unlock(object);
-	tw__scheduler_tell(scheduler, told, fate);
+	tw__scheduler_tell(scheduler, told, NULL, fate,
+			   fate == TW_FATE_CANCELLED ? -ECANCELED : -ESHUTDOWN);
 	tw__object_lock(object);
 	object->releasing--;
 	tw__object_ring(object);
@@ -254,7 +251,7 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 	r = TW_GONE;
 	tw__object_lock(&scheduler->object);
 	struct tw__task *task = (struct tw__task *)(void *)tw__node_find(
-	    &scheduler->nodes, &scheduler->object, handle.id);
+	    tw__scheduler_nodes(scheduler), &scheduler->object, handle.id);
 	if (task && task->node.state == TW__TASK_RUNNING) {
 		task->node.flags = true;
 		r = TW_RUNNING;
@@ -283,7 +280,7 @@ static void shut(tw_scheduler *scheduler)
 	else
 		tw__base_leave_work(&base, &object->work);
 	while ((task = object->delayed ? TW__OWNER(struct tw__task, place, object->delayed)
-				       : tw__task_of(tw__task_heap_peek(&scheduler->tasks))))
+				       : tw__scheduler_first(scheduler)))
 		end_waiting(scheduler, task, TW_FATE_DROPPED);
 }
 
