@@ -98,7 +98,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 		tw__object_unlock(object);
 		return busy ? -EBUSY : tw__waits_inside(__func__);
 	}
-	while (object->users > 1u + scheduler->work_out || scheduler->flushing)
+	while (object->users > 1 || scheduler->flushing)
 		tw__object_await(object, UINT64_MAX);
 	tw__object_destroy(object);
 	return 0;
@@ -124,13 +124,17 @@ int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_s
 	return 0;
 }
 
-static struct tw_action *new_action(tw_action_scheduler *scheduler)
+/* NULL: no memory. */
+static struct tw_action *new_action(tw_action_scheduler *scheduler, tw_action_fn *fn,
+				    tw_action_release_fn *release)
 {
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
 	struct tw_action *action = tw__alloc_zeroed(1, sizeof *action);
 	if (!action)
 		return NULL;
 	action->scheduler = scheduler;
+	action->fn = fn;
+	action->release = release;
 	action->owned = true;
 	action->references = 1;
 	scheduler->owned++;
@@ -147,11 +151,7 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
-	struct tw_action *action = new_action(scheduler);
-	if (action) {
-		action->fn = fn;
-		action->release = release;
-	}
+	struct tw_action *action = new_action(scheduler, fn, release);
 	tw__object_unlock(&scheduler->object);
 	if (!action)
 		return -ENOMEM;
@@ -161,13 +161,6 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 
 /* ---------------------------------------------------------------- the host's turns */
 
-/* The flusher looks for what another thread brings. Without a flusher, work serves. */
-static void ask_for_flusher(tw_action_scheduler *scheduler)
-{
-	if (!scheduler->flushing)
-		tw__actions_ask_for_work(scheduler);
-}
-
 static void frame_came(void *arg)
 {
 	tw_action_scheduler *scheduler = arg;
@@ -175,7 +168,8 @@ static void frame_came(void *arg)
 	if (scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
 		scheduler->turn = true;
-		ask_for_flusher(scheduler);
+		if (!scheduler->flushing)
+			tw__actions_ask_for_work(scheduler);
 	}
 	tw__actions_unlock(scheduler, 1);
 }
@@ -233,7 +227,8 @@ static void on_due(void *arg)
 		action->timed = false;
 		scheduler->stats.armed--;
 		tw__action_join(action, scheduler->flushing ? &scheduler->due : &scheduler->came);
-		ask_for_flusher(scheduler);
+		if (!scheduler->flushing)
+			tw__actions_ask_for_work(scheduler);
 	}
 	tw__action_put(action);
 	tw__actions_unlock(scheduler, 1);
@@ -329,11 +324,8 @@ int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 	tw__actions_lock(scheduler);
 	r = arm(action, state, delay_ns, context);
 	scheduler->stats.refused += r && r != -EINVAL;
-	if (!r && scheduler->config.kind == TW_ACTION_KIND_QUEUE && !scheduler->flushing) {
-		tw__actions_begin(scheduler);
-		failure = tw__actions_flush_due(scheduler, false, SIZE_MAX);
-		tw__actions_serve(scheduler);
-	}
+	if (!r && scheduler->config.kind == TW_ACTION_KIND_QUEUE && !scheduler->flushing)
+		failure = tw__actions_flush(scheduler);
 	tw__actions_unlock(scheduler, 0);
 	return r ? arm_tell(r, delay_ns) : failure;
 }
@@ -363,25 +355,10 @@ static bool make_room(tw_action_scheduler *scheduler)
 	return true;
 }
 
-/* The immediate's number, or an error. The lock is held. */
-static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context)
+static int call_immediate(struct tw_action *action, void *arg)
 {
-	struct tw_action *action = make_room(scheduler) ? new_action(scheduler) : NULL;
-	if (!action)
-		return -ENOMEM;
-	int r = join_batch(action);
-	if (r) {
-		scheduler->stats.refused++;
-		tw__action_disown(action);
-		return r;
-	}
-	action->immediate = fn;
-	action->state = arg;
-	action->context = context;
-	action->immediate_id = ++scheduler->immediates.last;
-	scheduler->immediates.count++;
-	*tw__immediate_link(scheduler, action->immediate_id) = action;
-	return (int64_t)action->immediate_id;
+	action->immediate(arg);
+	return 0;
 }
 
 static int immediate_check(const char *call, const tw_action_scheduler *scheduler)
@@ -402,13 +379,26 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 		return r;
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	int64_t id = set(scheduler, fn, arg, context);
-	if (id > 0 && out)
-		out->id = (uint64_t)id;
+	struct tw_action *action =
+	    make_room(scheduler) ? new_action(scheduler, call_immediate, NULL) : NULL;
+	r = action ? join_batch(action) : -ENOMEM;
+	if (!r) {
+		action->immediate = fn;
+		action->state = arg;
+		action->context = context;
+		action->immediate_id = ++scheduler->immediates.last;
+		scheduler->immediates.count++;
+		*tw__immediate_link(scheduler, action->immediate_id) = action;
+		if (out)
+			out->id = action->immediate_id;
+	} else if (action) {
+		scheduler->stats.refused++;
+		tw__action_disown(action);
+	}
 	tw__actions_unlock(scheduler, 0);
-	if (id == -ERANGE)
-		return tw__refuse(-ERANGE, __func__, "the clock is at the end of its range");
-	return id > 0 ? 0 : (int)id;
+	if (r == -ERANGE)
+		return tw__refuse(r, __func__, "the clock is at the end of its range");
+	return r;
 }
 
 int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)

@@ -47,6 +47,29 @@ static void call_off(tw_action_scheduler *scheduler)
 	}
 }
 
+struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id)
+{
+	struct tw__immediates *all = &scheduler->immediates;
+	struct tw_action **link = &all->buckets[id & (all->room - 1)];
+	while (*link && (*link)->immediate_id != id)
+		link = &(*link)->chain;
+	return link;
+}
+
+void tw__action_leave(struct tw_action *action)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	TW_ASSERT(action->line);
+	tw__line_leave(action->line, &action->place);
+	action->line = NULL;
+	scheduler->stats.armed--;
+	if (!action->immediate)
+		return;
+	*tw__immediate_link(scheduler, action->immediate_id) = action->chain;
+	scheduler->immediates.count--;
+	tw__action_disown(action);
+}
+
 void tw__action_detach(struct tw_action *action)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -62,23 +85,6 @@ void tw__action_detach(struct tw_action *action)
 		if (line == scheduler->open && !line->first)
 			call_off(scheduler);
 	}
-}
-
-struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id)
-{
-	struct tw__immediates *all = &scheduler->immediates;
-	struct tw_action **link = &all->buckets[id & (all->room - 1)];
-	while (*link && (*link)->immediate_id != id)
-		link = &(*link)->chain;
-	return link;
-}
-
-void tw__immediate_gone(struct tw_action *action)
-{
-	TW_ASSERT_TINY_LOCKED(&action->scheduler->object.lock);
-	*tw__immediate_link(action->scheduler, action->immediate_id) = action->chain;
-	action->scheduler->immediates.count--;
-	tw__action_disown(action);
 }
 
 /* ---------------------------------------------------------------- close and release */
@@ -98,12 +104,10 @@ bool tw__action_close(struct tw_action *action, enum tw_fate fate)
 		return false;
 	action->closed = true;
 	action->fate = fate;
-	tw__action_detach(action);
 	bool ends_here = !action->running;
 	if (ends_here)
-		tw__action_ended(action);
-	if (!action->fn)
-		tw__immediate_gone(action);
+		tw__action_ended(action); /* first: it is referenced */
+	tw__action_detach(action);
 	return ends_here;
 }
 

@@ -3,7 +3,7 @@
 #include "executor/action/internal.h"
 #include "mpsc/base/process.h"
 
-void tw__actions_begin(tw_action_scheduler *scheduler)
+static void begin(tw_action_scheduler *scheduler)
 {
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
 	TW_ASSERT(!scheduler->flushing);
@@ -13,46 +13,7 @@ void tw__actions_begin(tw_action_scheduler *scheduler)
 
 /* --------------------------------------------------------------------------- a run */
 
-/*
- * Runs a detached action. Returns what the work returned. The run's reference is the caller's
- * afterwards. *ended: the caller calls tw__action_release.
- */
-static int run_action(struct tw_action *action, void *state, void *context, bool *ended)
-{
-	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__object *object = &scheduler->object;
-	struct tw__inside inside;
-	int failure = 0;
-	action->running = true;
-	action->ran_delay_ns = action->delay_ns;
-	action->ran_due_ns = action->due_ns;
-	action->references++;
-	if (!action->fn)
-		tw__immediate_gone(action);
-	scheduler->stats.runs++;
-	tw__object_unlock(object);
-	tw__inside_begin(&inside, object, action,
-			 action->fn ? TW__NAMED_BY(action->fn) : action->immediate, state, NULL,
-			 context);
-	if (action->fn)
-		failure = action->fn(action, state);
-	else
-		action->immediate(state);
-	tw__inside_end(&inside);
-	tw__actions_lock(scheduler);
-	action->running = false;
-	scheduler->stats.failures += failure != 0;
-	*ended = action->closed;
-	if (*ended)
-		tw__action_ended(action);
-	else
-		/* planted: failed_goes_on */
-		*ended = failure && tw__action_close(action, TW_FATE_FIRED);
-	tw__object_ring(object);
-	return failure;
-}
-
-/* Calls `failed`. action NULL: an immediate. The lock is held; it is released meanwhile. */
+/* Calls `failed`. The action is referenced. The lock is held; it is released meanwhile. */
 static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
 		 size_t closed)
 {
@@ -66,7 +27,7 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 	tw__object_unlock(&scheduler->object);
 	tw__inside_begin(&inside, &scheduler->object, NULL, TW__NAMED_BY(failed), arg, NULL,
 			 tw__context_capture());
-	failed(arg, action, failure, closed);
+	failed(arg, action->immediate ? NULL : action, failure, closed);
 	tw__inside_end(&inside);
 	tw__actions_lock(scheduler);
 }
@@ -91,12 +52,48 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__line *line)
 	return n;
 }
 
-/* ------------------------------------------------------------------------ flushes */
-
-static bool cancels_batch(const tw_action_scheduler *scheduler)
+/*
+ * Runs a detached action, which has a reference for it. Returns what the work returned. A failure
+ * closes the action, and the batch unless it is NULL. told: `failed` is called for it.
+ */
+static int run_action(struct tw_action *action, void *state, void *context, struct tw__line *batch,
+		      bool told)
 {
-	return scheduler->config.flags & TW_ACTION_FLAG_CANCEL_BATCH;
+	tw_action_scheduler *scheduler = action->scheduler;
+	struct tw__inside inside;
+	action->running = true;
+	action->ran_delay_ns = action->delay_ns;
+	action->ran_due_ns = action->due_ns;
+	scheduler->stats.runs++;
+	tw__object_unlock(&scheduler->object);
+	tw__inside_begin(&inside, &scheduler->object, action,
+			 action->immediate ? action->immediate : TW__NAMED_BY(action->fn), state,
+			 NULL, context);
+	int failure = action->fn(action, state);
+	tw__inside_end(&inside);
+	tw__actions_lock(scheduler);
+	action->running = false;
+	bool ended = action->closed;
+	if (ended)
+		tw__action_ended(action);
+	else
+		/* planted: failed_goes_on */
+		ended = failure && tw__action_close(action, TW_FATE_FIRED);
+	tw__object_ring(&scheduler->object);
+	if (failure) {
+		scheduler->stats.failures++;
+		/* planted: closes_next_batch */
+		size_t closed = batch ? close_rest(scheduler, batch) : 0;
+		if (told)
+			tell(scheduler, action, failure, closed);
+	}
+	if (ended)
+		tw__action_release(action);
+	tw__action_put(action);
+	return failure;
 }
+
+/* ------------------------------------------------------------------------ flushes */
 
 /* A closed strand runs nothing that needs a timer. What needs none runs. */
 static bool is_refused(const struct tw_action *action)
@@ -107,53 +104,28 @@ static bool is_refused(const struct tw_action *action)
 	return by_timer && config->executor && tw__executor_is_closed(config->executor);
 }
 
-/* Runs the first of a line. told: `failed` is called for a failure. */
-static int run_first(tw_action_scheduler *scheduler, struct tw__line *line, bool told)
-{
-	struct tw_action *action = tw__action_of(line->first);
-	void *context = action->context;
-	bool ended = false;
-	int failure = 0;
-	tw__action_leave(action);
-	if (is_refused(action)) {
-		scheduler->stats.refused++;
-		action->references++;
-		if (!action->fn)
-			tw__immediate_gone(action);
-		tell(scheduler, action->fn ? action : NULL, -ESHUTDOWN, 0);
-	} else {
-		failure = run_action(action, action->state, context, &ended);
-	}
-	if (failure) {
-		size_t closed = 0;
-		if (cancels_batch(scheduler))
-			/* planted: closes_next_batch */
-			closed = close_rest(scheduler, line);
-		if (told)
-			tell(scheduler, action, failure, closed);
-	}
-	if (ended)
-		tw__action_release(action);
-	tw__action_put(action);
-	return failure;
-}
-
 /* At most `most` runs. */
 static int flush(tw_action_scheduler *scheduler, struct tw__line *line, bool told, size_t most)
 {
 	int first = 0;
+	bool cancels = scheduler->config.flags & TW_ACTION_FLAG_CANCEL_BATCH;
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
 	scheduler->stats.flushes += line->first != 0;
-	while (most-- && line->first && !(first && cancels_batch(scheduler))) {
-		int failure = run_first(scheduler, line, told || first);
+	while (most-- && line->first && !(first && cancels)) {
+		struct tw_action *action = tw__action_of(line->first);
+		action->references++;
+		tw__action_leave(action);
+		if (is_refused(action)) {
+			scheduler->stats.refused++;
+			tell(scheduler, action, -ESHUTDOWN, 0);
+			tw__action_put(action);
+			continue;
+		}
+		int failure = run_action(action, action->state, action->context,
+					 cancels ? line : NULL, told || first);
 		first = first ? first : failure;
 	}
 	return first;
-}
-
-int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told, size_t most)
-{
-	return flush(scheduler, &scheduler->due, told, most);
 }
 
 /* What joins from now on belongs to the next batch: the other one, which the last flush emptied. */
@@ -167,14 +139,6 @@ static int flush_batch(tw_action_scheduler *scheduler, bool told)
 	return flush(scheduler, batch, told, SIZE_MAX);
 }
 
-/* The first that came begins a flush. */
-static void begin_flush(tw_action_scheduler *scheduler)
-{
-	struct tw_action *action = tw__action_of(scheduler->came.first);
-	tw__action_leave(action);
-	tw__action_join(action, &scheduler->due);
-}
-
 static bool anything_left(const tw_action_scheduler *scheduler)
 {
 	return scheduler->turn || scheduler->due.first || scheduler->came.first;
@@ -186,7 +150,7 @@ static bool anything_left(const tw_action_scheduler *scheduler)
  */
 enum { MOST_SERVED = 64 };
 
-void tw__actions_serve(tw_action_scheduler *scheduler)
+static void serve(tw_action_scheduler *scheduler)
 {
 	size_t served = 0, most = tw__actions_service(scheduler) ? MOST_SERVED : SIZE_MAX;
 	TW_ASSERT(tw__actions_mine(scheduler));
@@ -195,9 +159,12 @@ void tw__actions_serve(tw_action_scheduler *scheduler)
 		if (scheduler->turn) {
 			flush_batch(scheduler, true);
 		} else {
-			if (!scheduler->due.first)
-				begin_flush(scheduler);
-			tw__actions_flush_due(scheduler, true, most - served);
+			if (!scheduler->due.first) { /* the first that came begins a flush */
+				struct tw_action *action = tw__action_of(scheduler->came.first);
+				tw__action_leave(action);
+				tw__action_join(action, &scheduler->due);
+			}
+			flush(scheduler, &scheduler->due, true, most - served);
 		}
 		/* a turn that finds nothing counts, too */
 		served += scheduler->stats.runs > runs ? scheduler->stats.runs - runs : 1;
@@ -208,18 +175,27 @@ void tw__actions_serve(tw_action_scheduler *scheduler)
 	tw__object_ring(&scheduler->object);
 }
 
+int tw__actions_flush(tw_action_scheduler *scheduler)
+{
+	begin(scheduler);
+	int failure = flush(scheduler, &scheduler->due, false, SIZE_MAX);
+	serve(scheduler);
+	return failure;
+}
+
 /* For ASAP it also brings the open batch's turn, if that is wanted still. */
 void tw__actions_work(struct tw__work *work)
 {
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object.work, work);
 	tw__actions_lock(scheduler);
-	scheduler->work_out = false;
+	tw__object_rest(&scheduler->object);
+	tw__object_use(&scheduler->object);
 	if (scheduler->config.kind == TW_ACTION_KIND_ASAP && scheduler->requested &&
 	    !(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
 		scheduler->turn = true;
 	if (!scheduler->flushing) {
-		tw__actions_begin(scheduler);
-		tw__actions_serve(scheduler);
+		begin(scheduler);
+		serve(scheduler);
 	}
 	tw__actions_unlock(scheduler, 1);
 }
@@ -230,7 +206,7 @@ void tw__actions_work(struct tw__work *work)
 static int run_here(struct tw_action *action, void *state, void *context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	bool nested = tw__actions_mine(scheduler), ended;
+	bool nested = tw__actions_mine(scheduler);
 	if (action->closed)
 		return -ECANCELED;
 	if (action->running || (scheduler->flushing && !nested))
@@ -238,15 +214,13 @@ static int run_here(struct tw_action *action, void *state, void *context)
 	if (action->line || action->timed)
 		context = action->context;
 	if (!nested)
-		tw__actions_begin(scheduler);
+		begin(scheduler);
+	action->references++;
 	tw__action_detach(action);
 	action->due_ns = tw__actions_now(scheduler);
-	int failure = run_action(action, state, context, &ended);
-	if (ended)
-		tw__action_release(action);
-	tw__action_put(action);
+	int failure = run_action(action, state, context, NULL, false);
 	if (!nested)
-		tw__actions_serve(scheduler);
+		serve(scheduler);
 	return failure;
 }
 
@@ -277,9 +251,9 @@ int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 	while (!r && scheduler->flushing)
 		tw__object_await(&scheduler->object, UINT64_MAX);
 	if (!r) {
-		tw__actions_begin(scheduler);
+		begin(scheduler);
 		r = flush_batch(scheduler, false);
-		tw__actions_serve(scheduler);
+		serve(scheduler);
 	}
 	tw__actions_unlock(scheduler, 0);
 	return r;

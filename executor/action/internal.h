@@ -33,9 +33,9 @@
 /* All under the lock, except the constants. */
 struct tw_action {
 	tw_action_scheduler *scheduler;
-	tw_action_fn *fn; /* NULL: an immediate */
+	tw_action_fn *fn;
 	tw_action_release_fn *release;
-	tw_fn *immediate;
+	tw_fn *immediate; /* NULL: it is none */
 	uint64_t immediate_id;
 	struct tw_action *chain; /* immediates: the next one in its bucket */
 
@@ -71,9 +71,8 @@ struct tw_action_scheduler {
 	struct tw__line *open; /* of the batches: what is armed with delay 0 joins it */
 	bool turn;             /* the open batch's turn has come */
 	bool requested;        /* that turn is requested from the host */
-	bool work_out;
-	bool submit;    /* the thread that unlocks submits the work */
-	tw_timer frame; /* of the open batch; zero: none */
+	bool submit;           /* the thread that unlocks submits the work */
+	tw_timer frame;        /* of the open batch; zero: none */
 
 	struct tw__immediates immediates;
 	uint64_t owned;
@@ -99,7 +98,7 @@ static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n
 {
 	bool submit = scheduler->submit;
 	scheduler->submit = false;
-	tw__object_drop(&scheduler->object, n); /* not the last one if the work is to go out */
+	tw__object_drop(&scheduler->object, n); /* if the work is to go out, it is ACTIVE */
 	if (submit)
 		tw__work_submit(&scheduler->object.work);
 }
@@ -107,10 +106,7 @@ static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n
 /* Work on the executor will serve. */
 static inline void tw__actions_ask_for_work(tw_action_scheduler *scheduler)
 {
-	if (scheduler->work_out)
-		return;
-	scheduler->work_out = scheduler->submit = true;
-	tw__object_use(&scheduler->object);
+	scheduler->submit |= tw__object_raise(&scheduler->object);
 }
 
 /* The caller is the flusher. */
@@ -139,14 +135,6 @@ static inline void tw__action_join(struct tw_action *action, struct tw__line *li
 	action->scheduler->stats.armed++;
 }
 
-static inline void tw__action_leave(struct tw_action *action)
-{
-	TW_ASSERT(action->line);
-	tw__line_leave(action->line, &action->place);
-	action->line = NULL;
-	action->scheduler->stats.armed--;
-}
-
 /* ------------------------------------------------------------ end.c, under the lock */
 
 /* Gives up a reference: the last one frees the action. */
@@ -155,14 +143,14 @@ void tw__action_put(struct tw_action *action);
 /* The owner gives the action up, if he has not done so. */
 void tw__action_disown(struct tw_action *action);
 
+/* From its line. The number of an immediate names nothing any more, and its owner gives it up. */
+void tw__action_leave(struct tw_action *action);
+
 /* Takes an armed action from its line or timer. */
 void tw__action_detach(struct tw_action *action);
 
 /* The link to an immediate, or the last one of its bucket. */
 struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id);
-
-/* The immediate's number names nothing any more. */
-void tw__immediate_gone(struct tw_action *action);
 
 /*
  * Closes the action, and takes it from its line or timer. True: it has ended here, and the caller
@@ -178,17 +166,11 @@ void tw__action_release(struct tw_action *action);
 
 /* ---------------------------------------------------------- flush.c, under the lock */
 
-/* The calling thread becomes the flusher. */
-void tw__actions_begin(tw_action_scheduler *scheduler);
-
 /*
- * One flush of `due`: at most `most` runs. Returns its first failure; `failed` is called for the
- * others. told: for the first one, too.
+ * The calling thread becomes the flusher, flushes `due`, and serves others. Returns the first
+ * failure; `failed` is called for the rest.
  */
-int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told, size_t most);
-
-/* The flusher does what is left, up to a bound, and stops being the flusher. */
-void tw__actions_serve(tw_action_scheduler *scheduler);
+int tw__actions_flush(tw_action_scheduler *scheduler);
 
 /* The work. */
 void tw__actions_work(struct tw__work *work);
