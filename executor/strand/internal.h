@@ -9,9 +9,9 @@
  * Once the strand is closed, tasks and timers in the line end as cancelled, by the thread that
  * takes them out: the closer or the runner. Work of others is left to the runner.
  *
- * A series whose next timer is refused stays in the line (UNTIMED). The runner comes again in the
- * next tick, and tries again, or runs it if it is due. Until then the strand is ACTIVE, and what is
- * submitted waits for that tick, too.
+ * A series whose next timer is refused stays in the line, though it is early. The runner comes
+ * again in the next tick, and tries again, or runs it if it is due. Until then the strand is
+ * ACTIVE, and what is submitted waits for that tick, too.
  *
  * A task in the inbox, or whose timer is set, is **away**: if it ends, its node waits for the
  * thread that takes it out of the inbox.
@@ -30,7 +30,6 @@
  *   OPTIONS    context, release, name and period are set
  *   AWAY       in the inbox, or on its way there
  *   TIMED      its delay is a user of the strand, until it is taken
- *   UNTIMED    a series in the line whose next run is not due: its timer was refused
  *
  * All under the lock, except that a new task belongs to its submitter, and that nobody changes the
  * flags of the task that runs.
@@ -52,12 +51,7 @@ enum tw__item_state {
 	TW__ITEM_ENDED
 };
 
-enum tw__item_flag {
-	TW__ITEM_OPTIONS = 1,
-	TW__ITEM_AWAY = 2,
-	TW__ITEM_TIMED = 4,
-	TW__ITEM_UNTIMED = 8
-};
+enum tw__item_flag { TW__ITEM_OPTIONS = 1, TW__ITEM_AWAY = 2, TW__ITEM_TIMED = 4 };
 
 /* A task. Without options and a delay only its first 64 bytes are touched. */
 struct tw__item {

@@ -82,24 +82,8 @@ bool tw__strand_gather(tw_strand *strand)
 
 /* ------------------------------------------------------------------------ series */
 
-static bool is_series(const struct tw__item *task)
-{
-	return task->node.flags & TW__ITEM_OPTIONS && task->period_ns;
-}
-
-/* Counts passed instants as missed, unless they are made up for. */
-static void series_begins(tw_service *service, struct tw__item *task)
-{
-	if (task->node.mode == TW_FIXED_DELAY || task->node.missed == TW_MISSED_BURST)
-		return;
-	uint64_t now_ns = tw_service_now(service);
-	uint64_t missed = now_ns > task->due_ns ? (now_ns - task->due_ns) / task->period_ns : 0;
-	task->due_ns += missed * task->period_ns;
-	task->overruns += missed;
-}
-
-/* Chooses the next instant, due_ns. *now: it is due already. False: there is none. */
-static bool series_next(tw_service *service, struct tw__item *task, bool *now)
+/* Chooses the next instant, due_ns. False: there is none. */
+static bool series_next(tw_service *service, struct tw__item *task)
 {
 	uint64_t now_ns = tw_service_now(service);
 	if (task->runs_left && --task->runs_left == 0)
@@ -112,32 +96,18 @@ static bool series_next(tw_service *service, struct tw__item *task, bool *now)
 		task->due_ns += missed * task->period_ns;
 		task->overruns += missed;
 	}
-	*now = task->due_ns <= now_ns;
 	return !tw__beyond_range(service, task->due_ns);
 }
 
-/*
- * The run of a series is over, or it is early. False: it ends. *refused: its timer was refused.
- */
-static bool goes_on(tw_strand *strand, struct tw__item *task, bool *refused)
+/* Until due_ns, or in the line. False: the strand is closed. *refused: its timer was refused. */
+static bool series_waits(tw_strand *strand, struct tw__item *task, bool *refused)
 {
-	bool now = false;
-	if (!(task->node.flags & TW__ITEM_UNTIMED) &&
-	    !series_next(tw__object_service(&strand->object), task, &now))
-		return false;
-	task->node.flags &= (uint8_t)~TW__ITEM_UNTIMED;
+	bool now = task->due_ns <= tw_service_now(tw__object_service(&strand->object));
 	if (!now && tw__item_delay(task, TW_TASK_AT, task->due_ns) == 0)
 		return true;
 	*refused = !now;
-	task->node.flags |= now ? 0 : TW__ITEM_UNTIMED;
 	task->node.state = TW__ITEM_COMING; /* behind what has come; the strand is ACTIVE */
 	return tw__item_push(strand, task);
-}
-
-static bool is_early(tw_strand *strand, const struct tw__item *task)
-{
-	return tw_unlikely(task->node.flags & TW__ITEM_UNTIMED) &&
-	       task->due_ns > tw_service_now(tw__object_service(&strand->object));
 }
 
 /* -------------------------------------------------------------------------- ends */
@@ -197,11 +167,15 @@ struct turn {
 	bool refused; /* a series' timer was: the strand comes again in the next tick */
 };
 
-/* tw_current tells a run of a series what the series has missed. */
-static void call_series(tw_service *service, struct tw__item *task)
+/* tw_current tells a run of a series what the series has missed, unless it is made up for. */
+static void call_series(tw_service *service, struct tw__item *task, uint64_t now_ns)
 {
 	struct tw__run run = {0}, *frame = &run;
-	series_begins(service, task);
+	if (task->node.mode != TW_FIXED_DELAY && task->node.missed != TW_MISSED_BURST) {
+		uint64_t missed = (now_ns - task->due_ns) / task->period_ns;
+		task->due_ns += missed * task->period_ns;
+		task->overruns += missed;
+	}
 	run.overruns = task->overruns;
 	task->overruns = 0;
 	struct tw__run_record *shown =
@@ -212,18 +186,18 @@ static void call_series(tw_service *service, struct tw__item *task)
 	tw__layer_begin(NULL, NULL, NULL, NULL, &frame);
 }
 
-static void call_task(tw_strand *strand, struct tw__item *task, struct turn *turn)
+/* now_ns: of a series. */
+static void call_task(tw_strand *strand, struct tw__item *task, struct turn *turn, uint64_t now_ns)
 {
 	tw_service *service = tw__object_service(&strand->object);
 	bool options = task->node.flags & TW__ITEM_OPTIONS;
 	task->node.state = TW__ITEM_RUNNING;
-	task->node.flags &= (uint8_t)~TW__ITEM_UNTIMED;
 	strand->running = true;
 	tw__object_unlock(&strand->object);
 	turn->inside.item = task;
 	void *former = tw__context_enter(options ? task->context : NULL);
 	if (tw_unlikely(options && task->period_ns)) {
-		call_series(service, task);
+		call_series(service, task, now_ns);
 	} else {
 		struct tw__run_record *shown = tw__layer_begin(service, task->fn, task->arg,
 							       options ? task->name : NULL, NULL);
@@ -237,23 +211,27 @@ static void call_task(tw_strand *strand, struct tw__item *task, struct turn *tur
 	strand->runs++;
 }
 
-/* The task is in no line. The lock is held. */
+/* The task is in no line. The lock is held. A series is early if its timer was refused. */
 static void run_task(tw_strand *strand, struct tw__item *task, struct turn *turn)
 {
+	tw_service *service = tw__object_service(&strand->object);
+	bool series = task->node.flags & TW__ITEM_OPTIONS && task->period_ns;
 	bool runs = !tw__strand_closed(strand);
-	if (runs && !is_early(strand, task))
-		call_task(strand, task, turn);
+	uint64_t now_ns = tw_unlikely(series) ? tw_service_now(service) : 0;
+	bool early = series && task->due_ns > now_ns;
+	if (runs && !early)
+		call_task(strand, task, turn, now_ns);
 	if (tw_likely(runs && !(task->node.flags & TW__ITEM_OPTIONS))) {
 		tw__node_put_later(tw__strand_tasks(strand), &turn->ended, &task->node);
 		return;
 	}
-	bool series = is_series(task);
 	bool cancelled =
 	    !runs ||
 	    (series && (task->node.state == TW__ITEM_STOPPED || tw__strand_closed(strand)));
-	if (cancelled || !series || !goes_on(strand, task, &turn->refused))
-		tw__strand_end(strand, task, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED,
-			       &turn->ended);
+	if (!cancelled && series && (early || series_next(service, task)) &&
+	    series_waits(strand, task, &turn->refused))
+		return;
+	tw__strand_end(strand, task, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED, &turn->ended);
 }
 
 /* One run of a batch, or the work of another object. */
