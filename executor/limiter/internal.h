@@ -38,6 +38,8 @@
 #ifndef TW_EXECUTOR_LIMITER_H
 #define TW_EXECUTOR_LIMITER_H
 
+#include <limits.h>
+
 #include "executor/base/handles.h"
 #include "executor/base/object.h"
 #include "mpsc/base/random.h"
@@ -274,8 +276,8 @@ void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 /* Out of line, or from those delayed. */
 void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* Takes over what came. */
-void tw__inbox_look(struct tw_limiter *l);
+/* Takes over what came, in that number of steps at most; a job takes two. */
+void tw__inbox_look(struct tw_limiter *l, unsigned steps);
 
 /* Takes the lock, and over what came. */
 void tw__limiter_lock(struct tw_limiter *l);

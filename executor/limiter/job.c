@@ -115,7 +115,7 @@ static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t dea
 		l->room_sleepers++;
 		in_time = tw__object_await(&l->object, deadline_ns);
 		l->room_sleepers--;
-		tw__inbox_look(l);
+		tw__inbox_look(l, UINT_MAX);
 	}
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }

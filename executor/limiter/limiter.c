@@ -59,7 +59,7 @@ static bool limiter_look(struct tw__object *object, struct tw__figures *out)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
 	const struct tw__counters *c = &l->counters;
-	tw__inbox_look(l);
+	tw__inbox_look(l, 256);
 	*out = (struct tw__figures){.running = l->permits.attempts,
 				    .waiting = l->line.count,
 				    .since_ns = l->line.first ? l->line.first->since_ns : 0,
@@ -69,7 +69,7 @@ static bool limiter_look(struct tw__object *object, struct tw__figures *out)
 				    .timed_out = c->ended[TW_JOB_STATUS_TIMED_OUT],
 				    .queue = &c->queue,
 				    .run = &c->run};
-	return false;
+	return tw__object_has_mail(object);
 }
 
 static const struct tw__object_kind limiter_kind = {"limiter", sizeof(struct tw_limiter),
@@ -182,7 +182,7 @@ static void begin_close(struct tw_limiter *l)
 {
 	if (tw__object_close(&l->object))
 		tw__object_ring(&l->object); /* threads that wait for room */
-	tw__inbox_look(l);                   /* again: from here on nothing comes */
+	tw__inbox_look(l, UINT_MAX);         /* again: from here on nothing comes */
 }
 
 /*
@@ -203,7 +203,7 @@ static int await_idle(struct tw_limiter *l, uint64_t deadline_ns, bool in_time, 
 			return -ETIMEDOUT;
 		if (!drops || !l->tells_idle)
 			in_time = tw__object_await(&l->object, deadline_ns);
-		tw__inbox_look(l);
+		tw__inbox_look(l, UINT_MAX);
 	}
 }
 

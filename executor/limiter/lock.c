@@ -24,8 +24,6 @@
  *
  * Model: test/model/inbox.pml.
  */
-#include <limits.h>
-
 #include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
 #include "wheel/timer/schedule.h"
@@ -203,10 +201,9 @@ void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		job->queued_ns += now_ns - job->since_ns;
 }
 
-void tw__inbox_look(struct tw_limiter *l)
+void tw__inbox_look(struct tw_limiter *l, unsigned steps)
 {
 	tw__link link;
-	unsigned steps = UINT_MAX;
 	if (!l->active && tw_load_relaxed(&l->object.word) & TW__ACTIVE)
 		l->active = l->run_out = true; /* by a submit */
 	while ((link = tw__object_take(&l->object, &steps))) {
@@ -218,7 +215,7 @@ void tw__inbox_look(struct tw_limiter *l)
 void tw__limiter_lock(struct tw_limiter *l)
 {
 	tw__object_lock(&l->object); /* planted: limiter_unlocked */
-	tw__inbox_look(l);
+	tw__inbox_look(l, UINT_MAX);
 }
 
 int tw__limiter_enter(const char *call, struct tw_limiter *l)
@@ -289,7 +286,7 @@ static bool attend_to_inbox(struct tw_limiter *l)
 			l->active = false;
 			return false;
 		}
-		tw__inbox_look(l);
+		tw__inbox_look(l, UINT_MAX);
 	}
 }
 

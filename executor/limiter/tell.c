@@ -315,7 +315,7 @@ static bool run_first(struct tw_limiter *l, uint64_t *now_ns)
 	*now_ns = tw_service_now(l->service);
 	tw__object_lock(&l->object);
 	if (!l->line.first || l->line.first->priority < 0)
-		tw__inbox_look(l); /* else the inbox, of priority 0, is not next */
+		tw__inbox_look(l, UINT_MAX); /* else the inbox, of priority 0, is not next */
 	bool was_out = l->run_out;
 	returned(l, job, r, see.value, *now_ns);
 	tw__job_go_on(l, job, TW__EXECUTOR);
@@ -342,7 +342,7 @@ void tw__limiter_run(struct tw__work *work)
 			continue;
 		}
 		if (!first)
-			tw__inbox_look(l);
+			tw__inbox_look(l, UINT_MAX);
 		if (!tw__limiter_may_start(l) || run_first(l, &now_ns))
 			break;
 	}

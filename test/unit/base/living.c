@@ -177,7 +177,7 @@ Test(base_living, those_of_one_kind_and_name_are_one_sample)
 		expect_eq(tw_strand_destroy(many[i]), 0);
 }
 
-/* Tasks are counted in pieces, each of which is one hold of the strand's lock. */
+/* They are counted in pieces, each of which is one hold of the object's lock. */
 Test(base_living, all_that_waits_in_a_long_queue_is_counted)
 {
 	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
@@ -186,6 +186,11 @@ Test(base_living, all_that_waits_in_a_long_queue_is_counted)
 	expect_dump("strand, 0 running, 10000 waiting\n");
 	expect_eq(tw_strand_destroy(strand), 0);
 	rig_advance(&rig, MS);
+	create_all("long");
+	for (int i = 0; i < 10000; i++)
+		expect_eq(tw_limiter_submit(limiter, job, NULL, NULL), 0);
+	expect_dump("limiter \"long\", 0 running, 10000 waiting");
+	destroy_all();
 }
 
 /* ------------------------------------------------------------------------- locks */
