@@ -119,6 +119,38 @@ Test(driver_far_deadlines, deadlines_a_multiple_of_the_bits_range_apart_are_told
 	expect_ran_at(&probe, near_ns);
 }
 
+struct move {
+	struct probe *probe;
+	uint64_t to_ns;
+};
+
+static void *move(void *arg)
+{
+	const struct move *move = arg;
+	move->probe->answer = tw_reset_at(rig.service, move->probe->timer, move->to_ns);
+	return NULL;
+}
+
+/* The later one may be drained before the earlier one: the lanes of two threads have no order. */
+Test(driver_far_deadlines, deadlines_whose_bits_repeat_are_told_apart_in_two_lanes)
+{
+	const uint64_t range_ns = (TW__DEADLINE_MASK + 1) * MS;
+	struct probe probe = PROBE(&rig, 1);
+	struct move first = {&probe, RIG_START_NS + range_ns / 2};
+	uint64_t second_ns = RIG_START_NS + 3 * range_ns / 2;
+	pthread_t thread;
+	probe_schedule(&probe, HOUR);
+	rig_advance(&rig, 0);
+	expect_eq(pthread_create(&thread, NULL, move, &first), 0);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(probe.answer, 0);
+	expect_eq(tw_reset_at(rig.service, probe.timer, second_ns), 0);
+	rig_advance_to(&rig, second_ns - 1);
+	expect_eq(probe.runs, 0);
+	rig_advance_to(&rig, second_ns);
+	expect_ran_at(&probe, second_ns);
+}
+
 Test(driver_far_deadlines, the_last_instant_of_the_range_is_reached_by_schedule_and_reset)
 {
 	uint64_t last_ns = RIG_START_NS + TW_MAX_DELAY_NS;

@@ -167,7 +167,14 @@ static void schedule_on_the_other(struct probe *probe)
 	probe->answer |= tw_schedule(other->rig->service, 0, probe_run, other, NULL);
 }
 
-Test(driver_loop, services_on_one_clock_bring_each_other_work)
+static void schedule_later_on_the_other(struct probe *probe)
+{
+	struct probe *other = probe->other;
+	probe->answer |= tw_schedule(other->rig->service, 5 * MS, probe_run, other, NULL);
+}
+
+/* Before it on the clock, or after it. */
+Test(driver_loop, services_on_one_clock_bring_each_other_work_in_its_time)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.clock = rig.clock;
@@ -182,7 +189,17 @@ Test(driver_loop, services_on_one_clock_bring_each_other_work)
 	expect_eq(ping.answer | pong.answer, 0);
 	expect_ge(ping.runs + pong.runs, 100);
 	expect_le(ping.runs + pong.runs, 2 * 102);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	ping.act = pong.act = NULL;
+	rig_advance(&rig, MS);
+	for (int i = 0; i < 2; i++) {
+		struct probe *from = i ? &pong : &ping, *to = from->other;
+		uint64_t now_ns = rig_now(&rig);
+		from->act = schedule_later_on_the_other;
+		probe_schedule(from, 10 * MS);
+		rig_advance(&rig, 100 * MS);
+		expect_eq(to->ran_at_ns, now_ns + 15 * MS);
+		from->act = NULL;
+	}
 	expect_eq(tw_service_destroy(second.service), 0);
 	free(second.events);
 }

@@ -114,3 +114,27 @@ Test(driver_stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)
 	for (int i = 0; i < 2000; i++)
 		expect_eq(probes[i].runs, 1);
 }
+
+/* More than a turn drains of a lane is still there when the clock leaps. */
+Test(driver_stall, a_leap_over_what_lanes_hold_makes_nothing_late)
+{
+	enum { MANY = 200000 };
+	struct tw_service_config cfg = rig_config();
+	cfg.lane_entries = 2 * MANY;
+	reopen_rig(&cfg);
+	struct probe probe = PROBE(&rig, 1), far = PROBE(&rig, 2), later = PROBE(&rig, 3);
+	for (int i = 0; i < MANY; i++)
+		probe_schedule(&probe, 10 * MS);
+	for (int i = 0; i < MANY / 2; i++)
+		expect_eq(tw_reset(rig.service, probe.timer, i % 2 ? 10 * MS : SECOND), 0);
+	probe_schedule(&far, 700 * DAY);
+	probe_schedule(&later, 1400 * DAY);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 1000 * DAY), 0);
+	for (int turns = 0; turns < 10 && probe.runs < MANY; turns++)
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(probe.runs, MANY);
+	expect_eq(far.runs, 1);
+	expect_eq(later.runs, 0);
+	rig_advance_to(&rig, RIG_START_NS + 1400 * DAY);
+	expect_ran_at(&later, RIG_START_NS + 1400 * DAY);
+}
