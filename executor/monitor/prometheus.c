@@ -57,11 +57,11 @@ static const struct figure layer_figures[] = {
     {"layer_run_seconds_total", "How long these had run.", OF_LAYER(seen.run.sum_ns)},
 };
 
-enum { LAYER_FIGURES = sizeof layer_figures / sizeof *layer_figures };
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-static uint64_t *layer_figure(struct layer *layer, size_t i)
+static uint64_t *figure_at(const void *from, const struct figure *figure)
 {
-	return (uint64_t *)(void *)((char *)layer + layer_figures[i].offset);
+	return (uint64_t *)((uintptr_t)from + figure->offset);
 }
 
 struct page {
@@ -79,16 +79,17 @@ struct page {
 
 /* ------------------------------------------------------------------- reading */
 
+static const char *name_of(const struct layer *layer)
+{
+	return layer->run ? layer->run : layer->seen.name;
+}
+
 /* Names that differ have labels that differ (tw__text_put): equal names are one sample. */
 static int compare_layers(const void *a, const void *b)
 {
 	const struct layer *one = a, *other = b;
-	if (!one->run || !other->run) {
-		int r = !one->run - !other->run;
-		r = r ? r : strcmp(one->seen.kind, other->seen.kind);
-		return r ? r : strcmp(one->seen.name, other->seen.name);
-	}
-	return strcmp(one->run, other->run);
+	int r = strcmp(one->seen.kind, other->seen.kind);
+	return r ? r : strcmp(name_of(one), name_of(other));
 }
 
 static void add_up(struct page *page)
@@ -102,8 +103,8 @@ static void add_up(struct page *page)
 			*++to = *from;
 			continue;
 		}
-		for (size_t i = 0; i < LAYER_FIGURES; i++)
-			*layer_figure(to, i) += *layer_figure(from, i);
+		for (size_t i = 0; i < COUNT_OF(layer_figures); i++)
+			*figure_at(to, &layer_figures[i]) += *figure_at(from, &layer_figures[i]);
 	}
 	page->count = (size_t)(to + 1 - page->layers);
 }
@@ -130,7 +131,8 @@ static void keep(struct page *page, const struct layer *layer)
 
 static void keep_run(void *context, const struct tw__seen_run *run)
 {
-	keep(context, &(struct layer){.run = run->name ? run->name : "", .objects = 1});
+	keep(context,
+	     &(struct layer){.seen.kind = "", .run = run->name ? run->name : "", .objects = 1});
 }
 
 static void keep_object(void *context, const struct tw__seen_object *seen)
@@ -168,9 +170,13 @@ static int read_figures(tw_service *service, struct page *page)
 
 /* ------------------------------------------------------------------- samples */
 
+/* type NULL: a counter or a gauge, as the name says. */
 static void write_head(const struct page *page, const char *name, const char *type,
 		       const char *help)
 {
+	const char *end = strstr(name, "_total");
+	if (!type)
+		type = end && !end[sizeof "_total" - 1] ? "counter" : "gauge";
 	fprintf(page->out, "# HELP tickwheel_%s %s\n# TYPE tickwheel_%s %s\n", name, help, name,
 		type);
 }
@@ -191,15 +197,15 @@ struct label {
 	const char *name, *value;
 };
 
-/* After the service's label, if it has a name, come n others. */
-static void write_labelled(const struct page *page, const char *name, const struct label *labels,
-			   size_t n, uint64_t figure, bool is_time)
+/* After the service's label, if it has a name, come the others; the last one is empty. */
+static void write_sample(const struct page *page, const char *name, const struct label *labels,
+			 uint64_t figure, bool is_time)
 {
 	char text[NUMBER_ROOM], before = '{';
-	struct label first = {"service", page->service};
+	struct label service = {"service", page->service};
 	fprintf(page->out, "tickwheel_%s", name);
-	for (size_t i = page->service ? 0 : 1; i <= n; i++, before = ',') {
-		const struct label *label = i ? &labels[i - 1] : &first;
+	for (const struct label *label = page->service ? &service : labels; label->name;
+	     label = label == &service ? labels : label + 1, before = ',') {
 		fprintf(page->out, "%c%s=\"", before, label->name);
 		tw__text_put(page->out, label->value, TW__TEXT_LABEL);
 		fputc('"', page->out);
@@ -207,37 +213,31 @@ static void write_labelled(const struct page *page, const char *name, const stru
 	fprintf(page->out, "%s %s\n", before == ',' ? "}" : "", as_text(text, figure, is_time));
 }
 
-/* label: NULL: none. */
-static void write_sample(const struct page *page, const char *name, const char *label,
-			 const char *label_value, uint64_t figure, bool is_time)
-{
-	write_labelled(page, name, &(struct label){label, label_value}, label != NULL, figure,
-		       is_time);
-}
+static const struct label no_label[] = {{NULL, NULL}};
+
+#define LABEL(name, value) ((const struct label[]){{name, value}, {NULL, NULL}})
 
 /* ------------------------------------------------------------------- figures */
 
 #define OF(member) offsetof(struct page, member)
-static bool counts_time(const char *name)
-{
-	return strstr(name, "seconds") != NULL;
-}
 
-static bool is_counter(const char *name)
-{
-	size_t length = strlen(name), end = sizeof "_total" - 1;
-	return length > end && strcmp(name + length - end, "_total") == 0;
-}
-
-static void write_figures(const struct page *page, const struct figure *figures, size_t count)
+/* Of the page; or a sample of each of n layers. */
+static void write_figures(const struct page *page, const struct figure *figures, size_t count,
+			  const struct layer *layers, size_t n)
 {
 	for (const struct figure *f = figures; f < figures + count; f++) {
+		bool is_time = strstr(f->name, "seconds") != NULL;
 		if (strncmp(f->name, "pool_", 5) == 0 && !page->pool.size)
 			continue;
-		write_head(page, f->name, is_counter(f->name) ? "counter" : "gauge", f->help);
-		write_sample(page, f->name, NULL, NULL,
-			     *(const uint64_t *)(const void *)((const char *)page + f->offset),
-			     counts_time(f->name));
+		write_head(page, f->name, NULL, f->help);
+		if (!layers)
+			write_sample(page, f->name, no_label, *figure_at(page, f), is_time);
+		for (size_t i = 0; i < n; i++) {
+			const struct label labels[] = {{"kind", layers[i].seen.kind},
+						       {"name", layers[i].seen.name},
+						       {NULL, NULL}};
+			write_sample(page, f->name, labels, *figure_at(&layers[i], f), is_time);
+		}
 	}
 }
 
@@ -249,17 +249,17 @@ static void write_histogram(const struct page *page, const char *name, const cha
 	snprintf(part, sizeof part, "%s_bucket", name);
 	for (unsigned i = FIRST_BOUND; i <= LAST_BOUND; i++) {
 		uint64_t bound_ns = UINT64_C(1) << i;
-		write_sample(page, part, "le", as_text(bound, bound_ns, true),
+		write_sample(page, part, LABEL("le", as_text(bound, bound_ns, true)),
 			     tw__histogram_count_upto(histogram, bound_ns), false);
 	}
-	write_sample(page, part, "le", "+Inf", histogram->count, false);
+	write_sample(page, part, LABEL("le", "+Inf"), histogram->count, false);
 	snprintf(part, sizeof part, "%s_sum", name);
-	write_sample(page, part, NULL, NULL, histogram->sum_ns, true);
+	write_sample(page, part, no_label, histogram->sum_ns, true);
 	snprintf(part, sizeof part, "%s_count", name);
-	write_sample(page, part, NULL, NULL, histogram->count, false);
+	write_sample(page, part, no_label, histogram->count, false);
 	snprintf(part, sizeof part, "max_%s", name);
-	write_head(page, part, "gauge", "The longest of these since the service was created.");
-	write_sample(page, part, NULL, NULL, histogram->max_ns, true);
+	write_head(page, part, NULL, "The longest of these since the service was created.");
+	write_sample(page, part, no_label, histogram->max_ns, true);
 }
 
 /* Scheduled is the sum of all ends, of what is pending and of what is disarmed. */
@@ -305,46 +305,37 @@ static const struct figure states[] = {
     {"pool_start_failures_total", "Threads that could not be started.", OF(pool.start_failures)},
 };
 
-static void write_layers(const struct page *page)
-{
-	if (page->runs)
-		write_head(page, "running_by_name", "gauge", "User functions under way, by name.");
-	for (size_t n = 0; n < page->runs; n++)
-		write_sample(page, "running_by_name", "name", page->layers[n].run,
-			     page->layers[n].objects, false);
-	for (size_t i = 0; page->runs < page->count && i < LAYER_FIGURES; i++) {
-		const struct figure *f = &layer_figures[i];
-		write_head(page, f->name, is_counter(f->name) ? "counter" : "gauge", f->help);
-		for (size_t n = page->runs; n < page->count; n++) {
-			struct layer *layer = &page->layers[n];
-			struct label labels[] = {{"kind", layer->seen.kind},
-						 {"name", layer->seen.name}};
-			write_labelled(page, f->name, labels, 2, *layer_figure(layer, i),
-				       counts_time(f->name));
-		}
-	}
-}
-
 static void write_page(const struct page *page)
 {
+	const struct tw_service_stats *stats = &page->stats;
+	const struct tw_service_histograms *histograms = &page->histograms;
+	const char *name = "build_info";
 	char version[NUMBER_ROOM];
 	snprintf(version, sizeof version, "%d.%d.%d", TW_VERSION_MAJOR, TW_VERSION_MINOR,
 		 TW_VERSION_PATCH);
-	write_head(page, "build_info", "gauge", "The version of the library.");
-	write_sample(page, "build_info", "version", version, 1, false);
-	const char *ended = "timers_ended_total";
-	write_head(page, ended, "counter", "Timers that have ended, by fate.");
-	write_sample(page, ended, "fate", "fired", page->stats.fired, false);
-	write_sample(page, ended, "fate", "cancelled", page->stats.cancelled, false);
-	write_sample(page, ended, "fate", "dropped", page->stats.dropped, false);
-	write_figures(page, counts, sizeof counts / sizeof *counts);
+	write_head(page, name, NULL, "The version of the library.");
+	write_sample(page, name, LABEL("version", version), 1, false);
+	name = "timers_ended_total";
+	write_head(page, name, NULL, "Timers that have ended, by fate.");
+	write_sample(page, name, LABEL("fate", "fired"), stats->fired, false);
+	write_sample(page, name, LABEL("fate", "cancelled"), stats->cancelled, false);
+	write_sample(page, name, LABEL("fate", "dropped"), stats->dropped, false);
+	write_figures(page, counts, COUNT_OF(counts), NULL, 0);
 	write_histogram(page, "lateness_seconds", "From a timer's tick to its hand-over.",
-			&page->histograms.lateness);
+			&histograms->lateness);
 	write_histogram(page, "wait_seconds", "From hand-over to the start of the callback.",
-			&page->histograms.wait);
-	write_histogram(page, "run_seconds", "Duration of callbacks.", &page->histograms.run);
-	write_figures(page, states, sizeof states / sizeof *states);
-	write_layers(page);
+			&histograms->wait);
+	write_histogram(page, "run_seconds", "Duration of callbacks.", &histograms->run);
+	write_figures(page, states, COUNT_OF(states), NULL, 0);
+	name = "running_by_name";
+	if (page->runs)
+		write_head(page, name, NULL, "User functions under way, by name.");
+	for (size_t n = 0; n < page->runs; n++)
+		write_sample(page, name, LABEL("name", page->layers[n].run),
+			     page->layers[n].objects, false);
+	if (page->runs < page->count)
+		write_figures(page, layer_figures, COUNT_OF(layer_figures),
+			      page->layers + page->runs, page->count - page->runs);
 }
 
 int tw_service_stats_prometheus(tw_service *service, FILE *out)
