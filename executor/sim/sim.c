@@ -74,56 +74,44 @@ static int sim_enter(const char *call, tw_sim *sim)
 	return 0;
 }
 
-static int sim_leave(tw_sim *sim, int answer)
-{
-	sim->stepping = false;
-	return answer;
-}
-
 int tw_sim_step(tw_sim *sim)
 {
 	int r = sim_enter(__func__, sim);
-	if (!r)
-		r = sim_leave(sim, tw__sim_step(sim, INT64_MAX));
+	if (r)
+		return r;
+	r = tw__sim_step(sim, INT64_MAX);
+	sim->stepping = false;
 	return r == TW__SIM_LATER ? 0 : r;
 }
 
-/* Returns 0, LATER, or an error. */
-static int play(tw_sim *sim, uint64_t limit_ns)
+static int run(const char *call, tw_sim *sim, uint64_t ns, bool until_idle)
 {
-	int r;
-	while ((r = tw__sim_step(sim, limit_ns)) == 1)
-		continue;
+	int r = sim_enter(call, sim);
+	if (r)
+		return r;
+	uint64_t now_ns = tw_clock_now(sim->clock);
+	uint64_t limit_ns = ns < INT64_MAX - now_ns ? now_ns + ns : INT64_MAX;
+	do
+		r = tw__sim_step(sim, limit_ns);
+	while (r == 1);
+	if (r == TW__SIM_LATER || (r == 0 && !until_idle))
+		tw_clock_manual_set(sim->clock, limit_ns);
+	if (r == TW__SIM_LATER)
+		r = until_idle ? -ETIMEDOUT : 0;
+	sim->stepping = false;
 	return r;
 }
 
 int tw_sim_run_for(tw_sim *sim, uint64_t ns)
 {
-	int r = sim_enter(__func__, sim);
-	if (r)
-		return r;
-	uint64_t now_ns = tw_clock_now(sim->clock);
-	if (ns > INT64_MAX - now_ns)
-		return sim_leave(sim, tw__bad(-ERANGE, __func__, "ns"));
-	r = play(sim, now_ns + ns);
-	if (r >= 0)
-		r = tw_clock_manual_set(sim->clock, now_ns + ns);
-	return sim_leave(sim, r);
+	if (sim && ns > INT64_MAX - tw_clock_now(sim->clock))
+		return tw__bad(-ERANGE, __func__, "ns");
+	return run(__func__, sim, ns, false);
 }
 
 int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 {
-	int r = sim_enter(__func__, sim);
-	if (r)
-		return r;
-	uint64_t now_ns = tw_clock_now(sim->clock),
-		 limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
-	r = play(sim, limit_ns);
-	if (r == TW__SIM_LATER) {
-		tw_clock_manual_set(sim->clock, limit_ns);
-		r = -ETIMEDOUT;
-	}
-	return sim_leave(sim, r);
+	return run(__func__, sim, most_ns, true);
 }
 
 /* ------------------------------------------------------------------------ end */
@@ -167,7 +155,11 @@ int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 	if ((unsigned)mode > TW_CLOSE_RUN)
 		return tw__bad(-EINVAL, __func__, "mode");
 	int r = sim_enter(__func__, sim);
-	return r ? r : sim_leave(sim, close_service(sim, mode));
+	if (r)
+		return r;
+	r = close_service(sim, mode);
+	sim->stepping = false;
+	return r;
 }
 
 static void sim_free(tw_sim *sim)
@@ -240,15 +232,6 @@ static int make_service(tw_sim *sim)
 	return tw_service_create(&sim->service, &config);
 }
 
-static int sim_make(tw_sim *sim)
-{
-	sim->workers = tw__alloc_zeroed(sim->config.workers, sizeof *sim->workers);
-	if (!sim->workers)
-		return -ENOMEM;
-	int r = tw_clock_manual_create(&sim->clock, sim->config.start_ns);
-	return r ? r : make_service(sim);
-}
-
 int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 {
 	static const struct tw_executor_ops ops = {sizeof ops, tw__sim_submit};
@@ -271,7 +254,10 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 	sim->random = tw__random_of(config.seed, 0);
 	sim->random_of_user = tw__random_of(config.seed, 1);
 	pthread_mutex_init(&sim->lock, NULL);
-	r = sim_make(sim);
+	sim->workers = tw__alloc_zeroed(config.workers, sizeof *sim->workers);
+	r = sim->workers ? tw_clock_manual_create(&sim->clock, config.start_ns) : -ENOMEM;
+	if (!r)
+		r = make_service(sim);
 	if (r) {
 		sim_free(sim);
 		return r;
