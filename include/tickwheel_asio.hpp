@@ -260,11 +260,8 @@ template <class Executor = net::any_io_executor> class basic_timer
 			alarm_ = service_->make_alarm();
 		using wait = detail::wait_of<std::decay_t<Handler>, Executor>;
 		auto *made = wait::make(std::forward<Handler>(handler), executor_, *alarm_);
-		if (due_ <= known_now_) {
-			error_code none;
-			made->complete(made, &none);
-			return;
-		}
+		if (due_ <= known_now_)
+			return made->end(error_code());
 		waits_ = true;
 		alarm_->start(made, due_);
 	}

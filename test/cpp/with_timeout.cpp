@@ -180,6 +180,27 @@ void with_timeout_ends_what_takes_too_long(manual_clock &clock, tickwheel::servi
 	CHECK(told == "t-" && pending(service) == 0);
 }
 
+detached ask_until(tickwheel::service &service, tickwheel::strand &strand,
+		   std::chrono::milliseconds time, std::string &told)
+{
+	auto wait = service.until(service.now() + time).on(strand.executor());
+	std::optional<bool> passed = co_await with_timeout(std::move(wait), 10ms);
+	told += tw_strand_current() != strand.get() ? '?' : !passed ? '-' : *passed ? 't' : 'f';
+}
+
+void a_limit_of_a_wait_counts_from_the_call_and_keeps_its_executor(manual_clock &clock,
+								   tickwheel::service &service)
+{
+	tickwheel::strand strand(service);
+	std::string told;
+	for (auto time : {-5ms, 5ms, 15ms})
+		ask_until(service, strand, time, told);
+	clock.advance(8ms);
+	CHECK(told == "tt");
+	clock.advance(4ms);
+	CHECK(told == "tt-" && pending(service) == 0);
+}
+
 void with_timeout_keeps_the_function_while_its_coroutine_runs(manual_clock &clock,
 							      tickwheel::service &service)
 {
@@ -238,7 +259,7 @@ void with_timeout_that_goes_while_it_waits(manual_clock &clock, tickwheel::servi
 {
 	{
 		owned waits = ask_owned(service);
-		CHECK(pending(service) == 2 && counted::alive == 1);
+		CHECK(pending(service) == 1 && counted::alive == 1);
 	}
 	CHECK(pending(service) == 0 && counted::alive == 0);
 	clock.advance(3s);
@@ -288,6 +309,7 @@ int main()
 {
 	run_tests("with_timeout", {
 				      with_timeout_ends_what_takes_too_long,
+				      a_limit_of_a_wait_counts_from_the_call_and_keeps_its_executor,
 				      with_timeout_keeps_the_function_while_its_coroutine_runs,
 				      with_timeout_and_a_close,
 				      with_timeout_on_a_closed_service_is_over_immediately,

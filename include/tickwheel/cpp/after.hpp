@@ -20,6 +20,11 @@
 namespace tickwheel
 {
 
+namespace detail
+{
+class limited_after;
+}
+
 /*
  * What service::after and service::until return: `co_await` waits, and tells whether the time has
  * passed. It is false if a stop request, cancel(), or the close of the service ended the wait.
@@ -31,43 +36,40 @@ namespace tickwheel
  * no local variable. A wait that cannot be armed (EAGAIN, ENOMEM, ERANGE) throws std::system_error.
  *
  * The coroutine goes on where the timer's callback runs: on the service's executor, or on that of
- * on(); after a stop request, a cancel or a close, inside that call. The wait lives in the
- * coroutine's frame and allocates nothing. A coroutine that is destroyed while it waits cancels the
- * timer, and waits for a callback that has begun; no other thread may resume it in that moment. In
- * its own resumption the awaitable may be destroyed.
+ * on(); after a stop request, a cancel or a close, inside that call. The wait allocates nothing. A
+ * coroutine that is destroyed while it waits cancels the timer, and waits for a callback that has
+ * begun; no other thread may resume it in that moment. Its own resumption may destroy the
+ * awaitable.
  */
 class after_awaitable
 {
       public:
 	template <class Rep, class Period>
 	after_awaitable(tw_service *service, std::chrono::duration<Rep, Period> delay) noexcept
-	    : service_(service), when_ns_(detail::delay_ns(delay)), flags_(0)
+	    : service_(service), task_(detail::task_in(detail::delay_ns(delay)))
 	{
 	}
 	after_awaitable(tw_service *service, time_point deadline) noexcept
-	    : service_(service), when_ns_(detail::instant_ns(deadline)), flags_(TW_TASK_AT)
+	    : service_(service), task_(detail::task_at(deadline))
 	{
 	}
 	/* Only before it is awaited. */
 	after_awaitable(after_awaitable &&other) noexcept
-	    : service_(other.service_), when_ns_(other.when_ns_), flags_(other.flags_),
-	      executor_(other.executor_), stop_(std::move(other.stop_))
+	    : service_(other.service_), task_(other.task_), stop_(std::move(other.stop_))
 	{
 	}
 	after_awaitable &operator=(after_awaitable &&) = delete;
 	~after_awaitable()
 	{
 		on_stop_.reset();
-		if (state_.load(std::memory_order_relaxed) == 0)
-			return; /* not awaited */
-		if (!(state_.fetch_or(destroyed, std::memory_order_acq_rel) & ended))
+		if (timer_.id && !(state_.fetch_or(destroyed, std::memory_order_acq_rel) & ended))
 			static_cast<void>(tw_cancel_wait(service_, timer_, TW_FOREVER));
 	}
 
 	/* The coroutine goes on there: in a strand, or on an executor that outlives the service. */
 	after_awaitable on(tw_executor *executor) &&
 	{
-		executor_ = executor;
+		task_.executor = executor;
 		return std::move(*this);
 	}
 	/* A stop request ends the wait. */
@@ -93,70 +95,42 @@ class after_awaitable
 	{
 		return false;
 	}
-	/* After the last step another thread may have destroyed this object. */
+	/* After `published` another thread may have destroyed this object. */
 	bool await_suspend(std::coroutine_handle<> waiting)
 	{
-		waiting_ = waiting;
-		state_.fetch_or(begun, std::memory_order_relaxed);
-		error_ = arm();
-		if (error_) {
-			state_.fetch_or(ended, std::memory_order_relaxed);
-			return false;
-		}
-		if (stop_.stop_possible())
-			on_stop_.emplace(std::move(stop_), stopper{this});
-		tw_service *service = service_;
-		tw_timer timer = timer_;
 		if (state_.load(std::memory_order_acquire) & cancelled)
-			static_cast<void>(tw_cancel(service, timer));
+			return false;
+		waiting_ = waiting;
+		task_.fn = [](void *) noexcept {};
+		task_.arg = this;
+		task_.release = timer_ended;
+		error_ = tw_schedule_task(service_, &task_, &timer_);
+		if (error_)
+			return false;
+		detail::canceller cancel{service_, timer_};
+		if (stop_.stop_possible())
+			on_stop_.emplace(std::move(stop_), cancel);
 		unsigned before = state_.fetch_or(published, std::memory_order_acq_rel);
 		if (before & ended)
 			return false;
 		if (before & cancelled)
-			static_cast<void>(tw_cancel(service, timer));
+			cancel();
 		return true;
 	}
 	bool await_resume()
 	{
 		on_stop_.reset();
-		if (error_ == -ESHUTDOWN)
-			return false;
-		detail::check(detail::code(error_), "tickwheel: after");
+		if (error_ != -ESHUTDOWN)
+			on_error()(error_, "tickwheel: after");
 		return fate_ == TW_FATE_FIRED;
 	}
 
       private:
-	/* Bits of the state: who resumes is decided by the later of `published` and `ended`. */
-	enum : unsigned { begun = 1, published = 2, ended = 4, cancelled = 8, destroyed = 16 };
+	friend class detail::limited_after;
 
-	struct stopper {
-		after_awaitable *self;
-		void operator()() const noexcept
-		{
-			self->cancel_armed();
-		}
-	};
+	/* Bits of the state: the later of `published` and `ended` resumes. */
+	enum : unsigned { published = 1, ended = 2, cancelled = 4, destroyed = 8 };
 
-	int arm() noexcept
-	{
-		tw_task task = {};
-		task.size = sizeof task;
-		task.fn = nothing;
-		task.arg = this;
-		task.when_ns = when_ns_;
-		task.flags = flags_;
-		task.release = timer_ended;
-		task.executor = executor_;
-		return tw_schedule_task(service_, &task, &timer_);
-	}
-	/* From a stop request: the timer is armed. */
-	void cancel_armed() noexcept
-	{
-		static_cast<void>(tw_cancel(service_, timer_));
-	}
-	static void nothing(void *) noexcept
-	{
-	}
 	static void timer_ended(void *arg, tw_fate fate) noexcept
 	{
 		auto *self = static_cast<after_awaitable *>(arg);
@@ -167,20 +141,55 @@ class after_awaitable
 	}
 
 	tw_service *service_;
-	std::uint64_t when_ns_;
-	std::uint32_t flags_;
+	tw_task task_;
 	int error_ = 0;
-	tw_executor *executor_ = nullptr;
 	tw_timer timer_ = {0};
 	tw_fate fate_ = TW_FATE_DROPPED;
 	std::atomic<unsigned> state_{0};
 	std::coroutine_handle<> waiting_;
 	std::stop_token stop_{};
-	std::optional<std::stop_callback<stopper>> on_stop_;
+	std::optional<std::stop_callback<detail::canceller>> on_stop_;
 };
 
 namespace detail
 {
+
+/* An after_awaitable with a time limit: whichever comes first is the deadline of its timer. */
+class limited_after
+{
+      public:
+	limited_after(after_awaitable awaited, std::uint64_t limit_ns)
+	    : awaited_(std::move(awaited)), limit_ns_(limit_ns)
+	{
+	}
+	limited_after(limited_after &&) = delete;
+
+	bool await_ready() const noexcept
+	{
+		return false;
+	}
+	bool await_suspend(std::coroutine_handle<> waiting)
+	{
+		tw_task &task = awaited_.task_;
+		std::uint64_t now = task.flags & TW_TASK_AT ? tw_service_now(awaited_.service_) : 0;
+		limit_is_first_ = task.when_ns > now && task.when_ns - now > limit_ns_;
+		if (limit_is_first_)
+			task.when_ns = now + limit_ns_;
+		return awaited_.await_suspend(waiting);
+	}
+	std::optional<bool> await_resume()
+	{
+		bool passed = awaited_.await_resume();
+		if (passed && limit_is_first_)
+			return std::nullopt;
+		return passed;
+	}
+
+      private:
+	after_awaitable awaited_;
+	std::uint64_t limit_ns_;
+	bool limit_is_first_ = false;
+};
 
 template <class A> decltype(auto) awaiter_of(A &&awaitable)
 {
@@ -192,131 +201,28 @@ template <class A> decltype(auto) awaiter_of(A &&awaitable)
 		return std::forward<A>(awaitable);
 }
 
-/* What with_timeout returns. */
-template <class T> struct in_time {
-	using type = std::optional<T>;
-};
-template <> struct in_time<void> {
-	using type = bool;
-};
-
-/* The timer of with_timeout; Stop ends what is awaited. */
-template <class Stop> class timeout
-{
-      public:
-	timeout(tw_service *service, std::uint64_t delay_ns, Stop stop)
-	    : service_(service), delay_ns_(delay_ns), stop_(std::move(stop))
-	{
-	}
-	timeout(timeout &&other) noexcept
-	    : service_(other.service_), delay_ns_(other.delay_ns_), stop_(std::move(other.stop_))
-	{
-	}
-	~timeout()
-	{
-		disarm();
-	}
-	/* On a closed service what is awaited ends now. */
-	void arm()
-	{
-		tw_task task = {};
-		task.size = sizeof task;
-		task.fn = expire;
-		task.arg = this;
-		task.when_ns = delay_ns_;
-		task.release = ended;
-		int r = tw_schedule_task(service_, &task, &timer_);
-		if (r == -ESHUTDOWN)
-			stop_.end();
-		else
-			check(code(r), "tickwheel: with_timeout");
-	}
-	/* Waits for the callback, unless this runs inside it. */
-	void disarm() noexcept
-	{
-		if (timer_.id)
-			static_cast<void>(tw_cancel_wait(
-			    service_, std::exchange(timer_, tw_timer{0}), TW_FOREVER));
-	}
-	bool expired() const noexcept
-	{
-		return expired_.load(std::memory_order_acquire);
-	}
-	Stop &stop() noexcept
-	{
-		return stop_;
-	}
-
-      private:
-	/* The stop may resume the coroutine, which destroys this object: it is not used after. */
-	static void end(timeout *self) noexcept
-	{
-		Stop stop(self->stop_);
-		stop.end();
-	}
-	static void expire(void *arg) noexcept
-	{
-		auto *self = static_cast<timeout *>(arg);
-		self->expired_.store(true, std::memory_order_release);
-		end(self);
-	}
-	/* Only after a drop is this object still there. */
-	static void ended(void *arg, tw_fate fate) noexcept
-	{
-		if (fate == TW_FATE_DROPPED)
-			end(static_cast<timeout *>(arg));
-	}
-
-	tw_service *service_;
-	std::uint64_t delay_ns_;
-	tw_timer timer_ = {0};
-	std::atomic<bool> expired_{false};
-	Stop stop_;
-};
-
-/* Ends an after_awaitable. */
-struct cancel_it {
-	after_awaitable *awaited;
-	void end() noexcept
-	{
-		awaited->cancel();
-	}
-};
-
-/* Ends what watches a token. */
-struct request_stop {
-	std::stop_source source;
-	void end() noexcept
-	{
-		source.request_stop();
-	}
-};
-
-struct no_function {
-};
-
 /*
- * Awaits A with the coroutine's own handle, so it has no frame of its own. F, which has made A,
- * stays: a lambda that is a coroutine uses its captures while it runs.
+ * Awaits what f(stop_token) returns, with the coroutine's own handle, so it has no frame of its
+ * own. A timer requests the stop. F stays: a lambda that is a coroutine uses its captures while it
+ * runs.
  */
-template <class A, class Stop, class F = no_function> class timed_awaitable
+template <class F> class limited_awaitable
 {
-	using awaiter = decltype(awaiter_of(std::declval<A>()));
+	using awaitable = std::invoke_result_t<F &, std::stop_token>;
+	using awaiter = decltype(awaiter_of(std::declval<awaitable>()));
 	using value = decltype(std::declval<awaiter &>().await_resume());
 
       public:
-	timed_awaitable(A awaitable, std::uint64_t delay_ns)
-	    : awaitable_(std::move(awaitable)), awaiter_(awaiter_of(std::move(awaitable_))),
-	      timeout_(awaitable_.service(), delay_ns, cancel_it{&awaitable_})
+	limited_awaitable(F f, tw_service *service, std::uint64_t limit_ns)
+	    : f_(std::move(f)), awaitable_(f_(stop_.get_token())),
+	      awaiter_(awaiter_of(std::move(awaitable_))), service_(service), limit_ns_(limit_ns)
 	{
 	}
-	timed_awaitable(F f, tw_service *service, std::uint64_t delay_ns, std::stop_source source)
-	    : f_(std::move(f)), awaitable_(f_(source.get_token())),
-	      awaiter_(awaiter_of(std::move(awaitable_))),
-	      timeout_(service, delay_ns, request_stop{std::move(source)})
+	limited_awaitable(limited_awaitable &&) = delete;
+	~limited_awaitable()
 	{
+		disarm();
 	}
-	timed_awaitable(timed_awaitable &&) = delete;
 
 	bool await_ready()
 	{
@@ -324,28 +230,66 @@ template <class A, class Stop, class F = no_function> class timed_awaitable
 	}
 	template <class Promise> auto await_suspend(std::coroutine_handle<Promise> waiting)
 	{
-		timeout_.arm();
+		tw_task task = task_in(limit_ns_);
+		task.fn = expire;
+		task.arg = this;
+		task.release = timer_ended;
+		int r = tw_schedule_task(service_, &task, &timer_);
+		if (r == -ESHUTDOWN)
+			stop_.request_stop();
+		else
+			on_error()(r, "tickwheel: with_timeout");
 		return awaiter_.await_suspend(waiting);
 	}
-	typename in_time<value>::type await_resume()
+	auto await_resume()
 	{
-		timeout_.disarm();
+		disarm();
 		if constexpr (std::is_void_v<value>) {
 			awaiter_.await_resume();
-			return !timeout_.expired();
+			return !expired_.load(std::memory_order_acquire);
 		} else {
 			std::optional<value> result(awaiter_.await_resume());
-			if (timeout_.expired())
+			if (expired_.load(std::memory_order_acquire))
 				result.reset();
 			return result;
 		}
 	}
 
       private:
-	[[no_unique_address]] F f_{}; /* first: it goes last */
-	A awaitable_;
+	/* Waits for the callback, unless this runs inside it. */
+	void disarm() noexcept
+	{
+		if (timer_.id)
+			static_cast<void>(tw_cancel_wait(
+			    service_, std::exchange(timer_, tw_timer{0}), TW_FOREVER));
+	}
+	/* May resume the coroutine, which destroys this object. */
+	void request_stop() noexcept
+	{
+		std::stop_source stop(stop_);
+		stop.request_stop();
+	}
+	static void expire(void *arg) noexcept
+	{
+		auto *self = static_cast<limited_awaitable *>(arg);
+		self->expired_.store(true, std::memory_order_release);
+		self->request_stop();
+	}
+	/* Only after a drop is this object still there. */
+	static void timer_ended(void *arg, tw_fate fate) noexcept
+	{
+		if (fate == TW_FATE_DROPPED)
+			static_cast<limited_awaitable *>(arg)->request_stop();
+	}
+
+	[[no_unique_address]] F f_;
+	std::stop_source stop_;
+	awaitable awaitable_;
 	awaiter awaiter_;
-	timeout<Stop> timeout_; /* last: it goes first */
+	tw_service *service_;
+	std::uint64_t limit_ns_;
+	tw_timer timer_ = {0};
+	std::atomic<bool> expired_{false};
 };
 
 } // namespace detail
@@ -358,8 +302,7 @@ template <class A, class Stop, class F = no_function> class timed_awaitable
 template <class Rep, class Period>
 auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> limit)
 {
-	return detail::timed_awaitable<after_awaitable, detail::cancel_it>(std::move(awaited),
-									   detail::delay_ns(limit));
+	return detail::limited_after(std::move(awaited), detail::delay_ns(limit));
 }
 
 /*
@@ -375,9 +318,7 @@ auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> li
 template <class F, class Rep, class Period>
 auto with_timeout(tw_service *service, F f, std::chrono::duration<Rep, Period> limit)
 {
-	using awaitable = decltype(f(std::stop_token()));
-	return detail::timed_awaitable<awaitable, detail::request_stop, F>(
-	    std::move(f), service, detail::delay_ns(limit), std::stop_source());
+	return detail::limited_awaitable<F>(std::move(f), service, detail::delay_ns(limit));
 }
 
 } // namespace tickwheel

@@ -1,14 +1,12 @@
 /*
- * What is inside a tickwheel::asio::timer. Use tickwheel_asio.hpp.
+ * What is inside a tickwheel::asio::timer: an alarm. It has the timer's waits, and a persistent
+ * timer of the service that runs when they are due. A cancel takes the waits and leaves the
+ * service's timer where it is. Use tickwheel_asio.hpp.
  *
- * A timer has an alarm: its waits, and a timer of the service that runs when the first is due. A
- * cancel takes the waits and leaves the service's timer where it is.
+ * The alarm's lock orders a user's thread and the callback. A callback that finds `due_` ahead of
+ * the clock has been overtaken by a reset: the service's timer is armed again.
  *
- * The alarm's lock orders a user's thread and the callback. While `armed` is true, the callback has
- * not been inside the lock. So a reset that returns -EBUSY may be ignored: the callback waits for
- * the lock, and then looks at `due_`.
- *
- * An alarm is counted: by its timer, by the service's timer while that is armed, and by each
+ * An alarm is counted: by its timer, by the service's timer until that has ended, and by each
  * cancellation slot that knows it.
  */
 #ifndef TICKWHEEL_CPP_ASIO_ALARM_HPP
@@ -21,14 +19,12 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include <unistd.h>
-
+#include "../group.h"
 #include "../service.h"
 #include "asio_wait.hpp"
 #include "base.hpp"
@@ -42,8 +38,7 @@ class spin_lock
 	void lock() noexcept
 	{
 		while (taken_.exchange(true, std::memory_order_acquire))
-			while (taken_.load(std::memory_order_relaxed))
-				std::this_thread::yield();
+			std::this_thread::yield();
 	}
 	void unlock() noexcept
 	{
@@ -93,73 +88,6 @@ inline error_code code_of(int negative_errno) noexcept
 				  : error_code();
 }
 
-/*
- * How many callbacks of one context run. A callback uses the context until it has handed over its
- * waits, also when their timer has gone. So the context waits for all before it goes.
- */
-class callbacks
-{
-      public:
-	/* Entered before the callback looks for waits. */
-	class scope
-	{
-	      public:
-		explicit scope(callbacks &of) noexcept : of_(of), outer_(innermost_)
-		{
-			/* Either this sees the stop, or stop() sees this. */
-			while (of_.running_.fetch_add(1), of_.stopped_) {
-				of_.running_.fetch_sub(1);
-				std::this_thread::sleep_for(std::chrono::microseconds(50));
-			}
-			innermost_ = this;
-		}
-		scope(const scope &) = delete;
-		scope &operator=(const scope &) = delete;
-		~scope()
-		{
-			innermost_ = outer_;
-			of_.running_.fetch_sub(1, std::memory_order_release);
-		}
-
-	      private:
-		friend class callbacks;
-		callbacks &of_;
-		scope *const outer_;
-		static inline thread_local scope *innermost_ = nullptr;
-	};
-
-	/* Does not wait for those that this call is inside of. In a forked child none runs. */
-	void wait() const
-	{
-		if (getpid() != process_)
-			return;
-		int own = 0;
-		for (const scope *s = scope::innermost_; s; s = s->outer_)
-			own += &s->of_ == this;
-		while (running_ > own)
-			std::this_thread::sleep_for(std::chrono::microseconds(50));
-	}
-
-	/* Around a fork: none runs, and those that begin wait, in the parent. */
-	void stop()
-	{
-		stopped_ = true;
-		wait();
-	}
-	void go_on() noexcept
-	{
-		if (getpid() != process_)
-			running_ = 0;
-		process_ = getpid();
-		stopped_ = false;
-	}
-
-      private:
-	std::atomic<int> running_{0};
-	std::atomic<bool> stopped_{false};
-	pid_t process_ = getpid();
-};
-
 /* A thread that waits for an instant of a service. */
 class blocked_thread
 {
@@ -167,12 +95,9 @@ class blocked_thread
 	/* operation_aborted: the service is being closed. */
 	error_code wait(tw_service *service, time_point due)
 	{
-		tw_task task = {};
-		task.size = sizeof task;
-		task.fn = nothing;
+		tw_task task = tickwheel::detail::task_at(due);
+		task.fn = [](void *) noexcept {};
 		task.arg = this;
-		task.when_ns = tickwheel::detail::instant_ns(due);
-		task.flags = TW_TASK_AT;
 		task.release = timer_ended;
 		int r = tw_schedule_task(service, &task, nullptr);
 		if (r)
@@ -183,9 +108,6 @@ class blocked_thread
 	}
 
       private:
-	static void nothing(void *) noexcept
-	{
-	}
 	static void timer_ended(void *arg, tw_fate fate) noexcept
 	{
 		auto *self = static_cast<blocked_thread *>(arg);
@@ -202,11 +124,16 @@ class blocked_thread
 	error_code error_;
 };
 
+/* Where a context's timers are; in a shared service, as members of a group. */
+struct timer_home {
+	tw_service *service;
+	tw_group group;
+};
+
 class alarm
 {
       public:
-	alarm(tw_service *service, std::shared_ptr<callbacks> inside) noexcept
-	    : service_(service), callbacks_(std::move(inside))
+	explicit alarm(const timer_home &home) noexcept : home_(home)
 	{
 	}
 
@@ -220,7 +147,7 @@ class alarm
 			delete this;
 	}
 
-	/* One thread at a time calls these three. */
+	/* One thread at a time calls these. */
 	std::uint64_t next_id() noexcept
 	{
 		return ++last_id_;
@@ -237,7 +164,7 @@ class alarm
 				started = waits_.pop();
 		}
 		if (r)
-			complete_one(started, code_of(r));
+			started->end(code_of(r));
 	}
 	std::size_t cancel(std::size_t most)
 	{
@@ -248,8 +175,15 @@ class alarm
 			for (; n < most && !waits_.empty(); n++)
 				taken.push(waits_.pop());
 		}
-		taken.complete(net::error::operation_aborted);
+		taken.end(net::error::operation_aborted);
 		return n;
+	}
+	/* Ends the service's timer, too. */
+	void close()
+	{
+		cancel(SIZE_MAX);
+		if (timer_.id)
+			static_cast<void>(tw_cancel(home_.service, timer_));
 	}
 
 	/* From a cancellation slot, on any thread. */
@@ -261,98 +195,76 @@ class alarm
 			found = waits_.remove(id);
 		}
 		if (found)
-			complete_one(found, net::error::operation_aborted);
+			found->end(net::error::operation_aborted);
 	}
 
-	/* No callback finds a wait after it. Returns the waits. */
-	wait_list close() noexcept
+	wait_list take() noexcept
 	{
-		wait_list left;
-		std::unique_lock<spin_lock> guard(lock_);
-		left = std::exchange(waits_, wait_list());
-		bool was_armed = armed_;
-		int outcome = was_armed ? tw_cancel(service_, timer_) : TW_RUNNING;
-		if (outcome != TW_RUNNING)
-			armed_ = false;
-		guard.unlock();
-		if (was_armed && outcome != TW_RUNNING)
-			unref(); /* that of the service's timer */
-		return left;
+		std::lock_guard<spin_lock> guard(lock_);
+		return std::exchange(waits_, wait_list());
 	}
-
-	/* In a forked child, whose one thread is here: goes on with a service of the child's. */
-	void move_to(tw_service *service)
+	/* After a fork: the service's timer has ended, and the service is another one. */
+	void rearm()
 	{
-		bool was_armed = std::exchange(armed_, false);
-		service_ = service;
+		timer_ = {0};
 		int r = waits_.empty() ? 0 : arm();
 		if (r)
-			std::exchange(waits_, wait_list()).complete(code_of(r));
-		if (was_armed)
-			unref(); /* that of the parent's timer */
+			take().end(code_of(r));
 	}
 
-	alarm *next = nullptr, *previous = nullptr; /* the service's list, under its lock */
+	alarm *next = nullptr, *previous = nullptr; /* the context's list, under its lock */
 
       private:
-	static void expire(void *self) noexcept
-	{
-		static_cast<alarm *>(self)->expired();
-	}
-
-	void expired() noexcept
-	{
-		hand_over();
-		unref();
-	}
-
-	void hand_over() noexcept
-	{
-		callbacks::scope inside(*callbacks_);
-		wait_list due;
-		int r = 0;
-		{
-			std::lock_guard<spin_lock> guard(lock_);
-			armed_ = false;
-			bool moved = due_ > armed_for_;
-			if (!waits_.empty() && (!moved || (r = arm()) != 0))
-				due = std::exchange(waits_, wait_list());
-		}
-		due.complete(code_of(r));
-	}
-
-	/* Under the lock. What is further away than the service reaches (ERANGE) is never due. */
+	/* What is further away than the service reaches (ERANGE) is never due. */
 	int arm() noexcept
 	{
-		std::uint64_t due_ns = tickwheel::detail::instant_ns(due_);
-		if (armed_) {
-			int r = tw_reset_at(service_, timer_, due_ns);
-			if (r == 0)
-				armed_for_ = due_;
-			return r == -EBUSY || r == -ERANGE ? 0 : r;
+		tw_task task = tickwheel::detail::task_at(due_);
+		int r;
+		if (timer_.id) {
+			r = tw_reset_at(home_.service, timer_, task.when_ns);
+		} else {
+			task.flags |= TW_TASK_PERSISTENT;
+			task.fn = expire;
+			task.arg = this;
+			task.release = timer_ended;
+			task.group = home_.group;
+			ref();
+			r = tw_schedule_task(home_.service, &task, &timer_);
+			if (r)
+				refs_.fetch_sub(1,
+						std::memory_order_relaxed); /* the timer has one */
 		}
-		ref();
-		int r = tw_schedule_at(service_, due_ns, expire, this, &timer_);
-		armed_ = r == 0;
-		armed_for_ = due_;
-		if (r)
-			refs_.fetch_sub(1, std::memory_order_relaxed); /* the caller has one */
 		return r == -ERANGE ? 0 : r;
 	}
 
-	static void complete_one(wait *one, const error_code &error)
+	static void expire(void *arg) noexcept
 	{
-		one->complete(one, &error);
+		auto *self = static_cast<alarm *>(arg);
+		tw_run_info run = TW_INIT(tw_run_info);
+		static_cast<void>(tw_current(&run));
+		wait_list due;
+		{
+			std::lock_guard<spin_lock> guard(self->lock_);
+			if (run.closing ||
+			    self->due_ <= tickwheel::detail::now_of(self->home_.service))
+				due = std::exchange(self->waits_, wait_list());
+		}
+		due.end(error_code());
+	}
+	static void timer_ended(void *arg, tw_fate fate) noexcept
+	{
+		auto *self = static_cast<alarm *>(arg);
+		if (fate == TW_FATE_DROPPED &&
+		    self->home_.group.id) /* a shared service is closed */
+			self->take().end(net::error::operation_aborted);
+		self->unref();
 	}
 
-	tw_service *service_;
-	const std::shared_ptr<callbacks> callbacks_;
+	const timer_home &home_;
 	std::atomic<std::size_t> refs_{1};
 	spin_lock lock_; /* of what follows */
-	bool armed_ = false;
 	tw_timer timer_ = {0};
 	time_point due_;            /* of the waits */
-	time_point armed_for_;      /* of timer_ */
 	wait_list waits_;           /* the oldest first */
 	std::uint64_t last_id_ = 0; /* not under the lock */
 };

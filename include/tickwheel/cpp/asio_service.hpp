@@ -2,7 +2,6 @@
 #ifndef TICKWHEEL_CPP_ASIO_SERVICE_HPP
 #define TICKWHEEL_CPP_ASIO_SERVICE_HPP
 
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -11,39 +10,34 @@
 namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 {
 
-/* One for each context: its service, and its alarms. */
 class timer_service : public net::execution_context::service
 {
       public:
 	using key_type = timer_service;
 	static inline net::execution_context::id id;
 
-	explicit timer_service(net::execution_context &context)
-	    : net::execution_context::service(context)
+	explicit timer_service(net::execution_context &context, tw_service *shared = nullptr)
+	    : net::execution_context::service(context), is_own_(!shared)
 	{
-		make_own();
-	}
-	timer_service(net::execution_context &context, tw_service *shared)
-	    : net::execution_context::service(context), service_(shared)
-	{
+		check(begin(shared));
 	}
 	~timer_service() override
 	{
-		static_cast<void>(tw_service_destroy(own_));
+		end();
 	}
 
 	tw_service *service() const noexcept
 	{
-		return service_;
+		return home_.service;
 	}
 	time_point now() const noexcept
 	{
-		return tickwheel::detail::now_of(service_);
+		return tickwheel::detail::now_of(service());
 	}
 
 	alarm *make_alarm()
 	{
-		auto *made = new alarm(service_, callbacks_);
+		auto *made = new alarm(home_);
 		std::lock_guard<std::mutex> guard(mutex_);
 		made->next = alarms_;
 		if (alarms_)
@@ -55,8 +49,13 @@ class timer_service : public net::execution_context::service
 	/* Its timer goes. */
 	void end_alarm(alarm *ended)
 	{
-		unlink(ended);
-		ended->close().complete(net::error::operation_aborted);
+		{
+			std::lock_guard<std::mutex> guard(mutex_);
+			if (ended->next)
+				ended->next->previous = ended->previous;
+			(ended->previous ? ended->previous->next : alarms_) = ended->next;
+		}
+		ended->close();
 		ended->unref();
 	}
 
@@ -70,61 +69,61 @@ class timer_service : public net::execution_context::service
 		{
 			std::lock_guard<std::mutex> guard(mutex_);
 			for (alarm *a = alarms_; a; a = a->next)
-				dropped.append(a->close());
+				dropped.append(a->take());
 		}
-		callbacks_->wait();
-		dropped.destroy();
+		if (is_own_)
+			static_cast<void>(tw_service_close(service(), TW_CLOSE_DROP, TW_FOREVER));
+		else
+			static_cast<void>(tw_group_cancel_wait(service(), home_.group, TW_FOREVER));
+		dropped.end(std::nullopt);
 	}
 
 	/*
-	 * asio's rule: no other thread uses the context from prepare to parent or child. The tick
-	 * thread waits meanwhile, so no alarm is locked or half written at the fork.
+	 * asio's rule: no other thread uses the context from prepare to parent or child. Its own
+	 * service does not exist meanwhile.
 	 */
 	void notify_fork(net::execution_context::fork_event event) override
 	{
-		if (!own_)
+		if (!is_own_)
 			return;
-		if (event == net::execution_context::fork_prepare) {
-			callbacks_->stop();
-			return;
-		}
-		callbacks_->go_on();
-		if (event != net::execution_context::fork_child)
-			return;
-		tw_service *parents = own_;
-		make_own(); /* or throws: calls on the parent's return -EPERM */
-		static_cast<void>(tw_service_destroy(parents));
+		if (event == net::execution_context::fork_prepare)
+			return end();
+		int r = begin(nullptr);
 		for (alarm *a = alarms_; a; a = a->next)
-			a->move_to(own_);
+			a->rearm(); /* without a service their waits end with an error */
+		check(r);
 	}
 
       private:
-	void make_own()
+	/* Only in a shared service are its timers members of a group. */
+	int begin(tw_service *shared)
 	{
-		tw_service_config config = {};
-		config.size = sizeof config;
+		if (shared) {
+			home_.service = shared;
+			return tw_group_create(&home_.group, shared);
+		}
+		tw_service_config config = TW_INIT(tw_service_config);
 		config.executor = tw_executor_inline(); /* callbacks only post */
 		config.thread_name = "tw-asio";
-		int r = tw_service_create(&own_, &config);
+		return tw_service_create(&home_.service, &config);
+	}
+	static void check(int r)
+	{
 		if (r)
 			throw system_error(code_of(r), "tickwheel: service");
-		service_ = own_;
 	}
-
-	void unlink(alarm *ended) noexcept
+	/* That of its own service waits for callbacks that run. */
+	void end() noexcept
 	{
-		std::lock_guard<std::mutex> guard(mutex_);
-		if (ended->next)
-			ended->next->previous = ended->previous;
-		if (ended->previous)
-			ended->previous->next = ended->next;
+		if (is_own_)
+			static_cast<void>(
+			    tw_service_destroy(std::exchange(home_.service, nullptr)));
 		else
-			alarms_ = ended->next;
+			static_cast<void>(tw_group_destroy(service(), home_.group));
 	}
 
-	tw_service *own_ = nullptr;
-	tw_service *service_ = nullptr;
-	const std::shared_ptr<callbacks> callbacks_ = std::make_shared<callbacks>();
+	const bool is_own_;
+	timer_home home_ = {};
 	std::mutex mutex_;
 	alarm *alarms_ = nullptr;
 };

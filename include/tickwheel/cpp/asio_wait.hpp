@@ -59,15 +59,14 @@ namespace asio = boost_asio; /* a program may use both, in different files */
 namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 {
 
-/* error NULL: the wait is destroyed, and its handler is not called. */
+/* A handler that waits. It is ended once: without an error code it is destroyed, not called. */
 struct wait {
-	using complete_fn = void(wait *, const error_code *error);
-	explicit wait(complete_fn *fn) noexcept : complete(fn)
-	{
-	}
-	complete_fn *complete;
+	virtual void end(const std::optional<error_code> &error) = 0;
 	wait *next = nullptr;
 	std::uint64_t id = 0;
+
+      protected:
+	~wait() = default;
 };
 
 /* A queue of waits. */
@@ -100,30 +99,19 @@ class wait_list
 	wait *remove(std::uint64_t id) noexcept
 	{
 		wait *removed = nullptr;
-		wait_list others;
-		while (!empty()) {
-			wait *popped = pop();
+		for (wait_list all = std::exchange(*this, wait_list()); !all.empty();) {
+			wait *popped = all.pop();
 			if (popped->id == id)
 				removed = popped;
 			else
-				others.push(popped);
+				push(popped);
 		}
-		*this = others;
 		return removed;
 	}
-	void complete(const error_code &error)
+	void end(const std::optional<error_code> &error)
 	{
-		while (!empty()) {
-			wait *popped = pop();
-			popped->complete(popped, &error);
-		}
-	}
-	void destroy()
-	{
-		while (!empty()) {
-			wait *popped = pop();
-			popped->complete(popped, nullptr);
-		}
+		while (!empty())
+			pop()->end(error);
 	}
 
       private:
@@ -233,7 +221,7 @@ template <class Alarm> class slot_cancel
 	std::uint64_t id_;
 };
 
-template <class Handler, class Executor> class wait_of : public wait
+template <class Handler, class Executor> class wait_of final : public wait
 {
 	using handler_executor = net::associated_executor_t<Handler, Executor>;
 	using handler_allocator = net::associated_allocator_t<Handler>;
@@ -272,7 +260,7 @@ template <class Handler, class Executor> class wait_of : public wait
       private:
 	template <class H>
 	wait_of(H &&handler, const Executor &executor)
-	    : wait(end), handler_(std::forward<H>(handler)),
+	    : handler_(std::forward<H>(handler)),
 	      busy_(net::get_associated_executor(handler_, executor))
 	{
 		if constexpr (std::is_same_v<handler_executor, Executor>) {
@@ -283,15 +271,14 @@ template <class Handler, class Executor> class wait_of : public wait
 	}
 
 	/* The memory is free before the handler can run. */
-	static void end(wait *ended, const error_code *error)
+	void end(const std::optional<error_code> &error) override
 	{
-		auto *self = static_cast<wait_of *>(ended);
-		auto allocator = allocator_of(self->handler_);
-		Handler handler(std::move(self->handler_));
-		busy<handler_executor> at_work(std::move(self->busy_));
-		std::optional<busy<Executor>> timers_at_work(std::move(self->timers_busy_));
-		self->~wait_of();
-		std::allocator_traits<decltype(allocator)>::deallocate(allocator, self, 1);
+		auto allocator = allocator_of(handler_);
+		Handler handler(std::move(handler_));
+		busy<handler_executor> at_work(std::move(busy_));
+		std::optional<busy<Executor>> timers_at_work(std::move(timers_busy_));
+		this->~wait_of();
+		std::allocator_traits<decltype(allocator)>::deallocate(allocator, this, 1);
 		if (error)
 			at_work.post(bound<Handler>{std::move(handler), *error});
 	}

@@ -31,8 +31,8 @@ enum class outcome {
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
 /*
- * The scale of a service's deadlines: service::now() reads it. There is no now() without a service,
- * and no conversion from another clock, since a service may run on any (tw_clock).
+ * The scale of a service's deadlines, which service::now() reads. It is no other clock's: a service
+ * may run on any (tw_clock).
  */
 struct clock {
 	using duration = std::chrono::nanoseconds;
@@ -43,11 +43,44 @@ struct clock {
 };
 using time_point = clock::time_point;
 
+/* Where a call's error goes: into the caller's std::error_code, or else it is thrown. */
+class on_error
+{
+      public:
+	on_error() noexcept = default;
+	on_error(std::error_code &to) noexcept : to_(&to)
+	{
+	}
+	/* r: a C function's result. */
+	void operator()(int r, const char *call) const
+	{
+		std::error_code error;
+		if (r < 0)
+			error.assign(-r, std::generic_category());
+		if (to_)
+			*to_ = error;
+		else if (error)
+			raise(error, call);
+	}
+
+      private:
+	[[noreturn]] static void raise(const std::error_code &error, const char *call)
+	{
+#if defined(__cpp_exceptions)
+		throw std::system_error(error, call);
+#else
+		std::fprintf(stderr, "%s: %s\n", call, error.message().c_str());
+		std::abort();
+#endif
+	}
+
+	std::error_code *to_ = nullptr;
+};
+
 namespace detail
 {
 
-/* Rounded up, so nothing runs early. A negative time is due immediately. The library refuses one
- * that is too long. */
+/* Rounded up; a negative time is due immediately. The library refuses one that is too long. */
 template <class Rep, class Period> std::uint64_t delay_ns(std::chrono::duration<Rep, Period> d)
 {
 	using namespace std::chrono;
@@ -63,7 +96,7 @@ template <class Rep, class Period> std::uint64_t timeout_ns(std::chrono::duratio
 	return delay_ns(d) > TW_MAX_DELAY_NS ? TW_FOREVER : delay_ns(d);
 }
 
-/* For the functions that take an instant. What lies before the scale's zero is due immediately. */
+/* What lies before the scale's zero is due immediately. */
 inline std::uint64_t instant_ns(time_point at) noexcept
 {
 	return static_cast<std::uint64_t>(std::max(at, time_point()).time_since_epoch().count());
@@ -75,85 +108,147 @@ inline time_point now_of(const tw_service *service) noexcept
 	    std::chrono::nanoseconds(static_cast<std::int64_t>(tw_service_now(service))));
 }
 
-inline std::error_code code(int negative_errno) noexcept
-{
-	return negative_errno < 0 ? std::error_code(-negative_errno, std::generic_category())
-				  : std::error_code();
-}
-
-inline void check(const std::error_code &error, const char *what)
-{
-	if (!error)
-		return;
-#if defined(__cpp_exceptions)
-	throw std::system_error(error, what);
-#else
-	std::fprintf(stderr, "%s: %s\n", what, error.message().c_str());
-	std::abort();
-#endif
-}
-
 /* The result of a cancel. In a forked child (-EPERM) nothing runs either. */
 inline outcome answer(int r) noexcept
 {
 	return r < 0 ? outcome::gone : static_cast<outcome>(r);
 }
 
-/* What a callable that returns void or int means for a C function. */
-template <class F> int result_of(F &&f)
+inline tw_task task_in(std::uint64_t delay_ns) noexcept
 {
-	if constexpr (std::is_void_v<decltype(f())>)
-		return f(), 0;
-	else
-		return f();
+	tw_task task = {};
+	task.size = sizeof task;
+	task.when_ns = delay_ns;
+	return task;
 }
 
-template <class F> struct callable {
-	F f;
-	static void run(void *self) noexcept
+inline tw_task task_at(time_point deadline) noexcept
+{
+	tw_task task = task_in(instant_ns(deadline));
+	task.flags = TW_TASK_AT;
+	return task;
+}
+
+inline tw_period period_of(std::uint64_t period_ns, tw_period_mode mode) noexcept
+{
+	tw_period series = {};
+	series.size = sizeof series;
+	series.first_ns = series.period_ns = period_ns;
+	series.mode = mode;
+	return series;
+}
+
+/* What a stop request calls. The cancel may destroy the stop callback that holds this. */
+struct canceller {
+	tw_service *service;
+	tw_timer timer;
+	void operator()() const noexcept
 	{
-		static_cast<callable *>(self)->f();
-	}
-	static void release(void *self, enum tw_fate) noexcept
-	{
-		delete static_cast<callable *>(self);
-	}
-	static void run_once(void *self) noexcept
-	{
-		std::unique_ptr<callable> kept(static_cast<callable *>(self));
-		kept->f();
+		static_cast<void>(tw_cancel(service, timer));
 	}
 };
 
-template <class F> std::unique_ptr<callable<std::decay_t<F>>> keep(F &&f)
-{
-	static_assert(std::is_invocable_v<std::decay_t<F> &>,
-		      "a callback is called without arguments");
-	return std::unique_ptr<callable<std::decay_t<F>>>(
-	    new callable<std::decay_t<F>>{std::forward<F>(f)});
-}
+/* A stored callable, and the C functions that call and destroy it. */
+template <class F> struct callable {
+	F f;
 
-/* Schedules f with a task's options. The timer owns it until its end. */
-template <class F>
-tw_timer schedule_callable(tw_service *service, tw_task task, F &&f, std::error_code &error)
+	static void run(void *self) noexcept
+	{
+		static_assert(std::is_invocable_v<F &>, "a callback is called without arguments");
+		static_cast<callable *>(self)->f();
+	}
+	static void run_once(void *self) noexcept
+	{
+		run(self);
+		end(self);
+	}
+	/* f() or f(*run); 0 if it returns void. */
+	template <class Run> static int attempt(void *self, Run *run) noexcept
+	{
+		auto call = [&]() -> decltype(auto) {
+			if constexpr (std::is_invocable_v<F &, Run &>)
+				return static_cast<callable *>(self)->f(*run);
+			else
+				return static_cast<callable *>(self)->f();
+		};
+		if constexpr (std::is_void_v<decltype(call())>)
+			return call(), 0;
+		else
+			return call();
+	}
+	template <class Run> static int turn(Run *run, void *self) noexcept
+	{
+		return attempt(self, run);
+	}
+	/* Any release: of a timer, a job, a task. */
+	template <class... Fate> static void end(void *self, Fate...) noexcept
+	{
+		delete static_cast<callable *>(self);
+	}
+};
+
+/* Hands f over by call(f): it belongs to the library, until its end, unless there is an error. */
+template <class F, class Call> void hand_over(F &&f, Call call, on_error error, const char *what)
 {
 	using stored = callable<std::decay_t<F>>;
-	auto kept = keep(std::forward<F>(f));
-	tw_timer handle = {0};
-	task.size = sizeof task;
-	task.fn = stored::run;
-	task.arg = kept.get();
-	task.release = stored::release;
-	error = code(tw_schedule_task(service, &task, &handle));
-	if (!error)
+	std::unique_ptr<stored> kept(new stored{std::forward<F>(f)});
+	int r = call(kept.get());
+	if (r == 0)
 		static_cast<void>(kept.release());
-	return handle;
+	error(r, what);
 }
 
-template <auto Method, class T> void call_method(void *object) noexcept
+/* The same for a task whose functions are set. Returns its handle. */
+template <class Object, class Task, class Id, class F>
+Id submit_task(int (*submit)(Object *, const Task *, Id *), Object *to, Task &task, F &&f,
+	       on_error error, const char *what)
 {
-	(static_cast<T *>(object)->*Method)();
+	Id id = {};
+	auto call = [&](void *kept) {
+		task.size = sizeof task;
+		task.arg = kept;
+		return submit(to, &task, &id);
+	};
+	hand_over(std::forward<F>(f), call, error, what);
+	return id;
 }
+
+template <class F> tw_timer schedule_task(tw_service *service, tw_task task, F &&f, on_error error)
+{
+	task.fn = callable<std::decay_t<F>>::run;
+	task.release = callable<std::decay_t<F>>::end;
+	return submit_task(tw_schedule_task, service, task, std::forward<F>(f), error,
+			   "tickwheel: schedule");
+}
+
+/* An object of the library, which Destroy ends. */
+template <class Object, auto Destroy> class owner
+{
+      public:
+	Object *get() const noexcept
+	{
+		return owned_.get();
+	}
+
+      protected:
+	/* By a C function that creates it: create(&out). */
+	template <class Create> void create(Create create, on_error error, const char *what)
+	{
+		Object *made = nullptr;
+		int r = create(&made);
+		owned_.reset(made);
+		error(r, what);
+	}
+
+      private:
+	struct destroy {
+		void operator()(Object *object) const noexcept
+		{
+			static_cast<void>(Destroy(object));
+		}
+	};
+	std::unique_ptr<Object, destroy> owned_;
+};
 
 } // namespace detail
 

@@ -15,15 +15,9 @@ class group
 {
       public:
 	group() noexcept = default;
-	explicit group(service &of)
+	explicit group(service &of, on_error error = {}) : service_(of.get())
 	{
-		std::error_code error;
-		*this = group(of, error);
-		detail::check(error, "tickwheel: group");
-	}
-	group(service &of, std::error_code &error) noexcept : service_(of.get())
-	{
-		error = detail::code(tw_group_create(&handle_, service_));
+		error(tw_group_create(&handle_, service_), "tickwheel: group");
 	}
 	group(group &&other) noexcept : service_(other.service_), handle_(other.detach())
 	{
@@ -47,32 +41,17 @@ class group
 	 * EINVAL: this object has no group, as after an error, a move or a detach.
 	 */
 	template <class Rep, class Period, class F>
-	tw_timer schedule(std::chrono::duration<Rep, Period> delay, F &&f)
+	tw_timer schedule(std::chrono::duration<Rep, Period> delay, F &&f, on_error error = {})
 	{
-		tw_task task = {};
-		task.when_ns = detail::delay_ns(delay);
-		return schedule(task, std::forward<F>(f));
-	}
-	template <class Rep, class Period, class F>
-	tw_timer schedule(std::chrono::duration<Rep, Period> delay, F &&f, std::error_code &error)
-	{
-		tw_task task = {};
-		task.when_ns = detail::delay_ns(delay);
-		return schedule(task, std::forward<F>(f), error);
-	}
-	template <class F> tw_timer schedule(const tw_task &task, F &&f)
-	{
-		std::error_code error;
-		tw_timer made = schedule(task, std::forward<F>(f), error);
-		detail::check(error, "tickwheel: schedule");
-		return made;
+		return schedule(detail::task_in(detail::delay_ns(delay)), std::forward<F>(f),
+				error);
 	}
 	/* A task with any options; its fn, arg, release, group and size are filled in. */
-	template <class F> tw_timer schedule(tw_task task, F &&f, std::error_code &error)
+	template <class F> tw_timer schedule(tw_task task, F &&f, on_error error = {})
 	{
 		tw_service *of = handle_.id ? service_ : nullptr; /* no timer without an owner */
 		task.group = handle_;
-		return detail::schedule_callable(of, task, std::forward<F>(f), error);
+		return detail::schedule_task(of, task, std::forward<F>(f), error);
 	}
 
 	/* Cancels the members; later ones are not affected. */
@@ -84,8 +63,8 @@ class group
 	template <class Rep, class Period>
 	outcome cancel_wait(std::chrono::duration<Rep, Period> timeout)
 	{
-		int r = tw_group_cancel_wait(service_, handle_, detail::timeout_ns(timeout));
-		return r < 0 ? outcome::gone : static_cast<outcome>(r);
+		return detail::answer(
+		    tw_group_cancel_wait(service_, handle_, detail::timeout_ns(timeout)));
 	}
 	/* Cancels the members, and refuses new ones (ESHUTDOWN). */
 	void close() noexcept
@@ -96,20 +75,13 @@ class group
 	 * Closes the group, and calls f() once when all members have ended. f may destroy what the
 	 * members used, this object too. EALREADY: it has one already.
 	 */
-	template <class F> void close_then(F &&f)
+	template <class F> void close_then(F &&f, on_error error = {})
 	{
-		std::error_code error;
-		close_then(std::forward<F>(f), error);
-		detail::check(error, "tickwheel: close_then");
-	}
-	template <class F> void close_then(F &&f, std::error_code &error)
-	{
-		using stored = detail::callable<std::decay_t<F>>;
-		auto kept = detail::keep(std::forward<F>(f));
-		error = detail::code(
-		    tw_group_close_then(service_, handle_, stored::run_once, kept.get()));
-		if (!error)
-			static_cast<void>(kept.release());
+		auto close = [&](void *kept) {
+			return tw_group_close_then(
+			    service_, handle_, detail::callable<std::decay_t<F>>::run_once, kept);
+		};
+		detail::hand_over(std::forward<F>(f), close, error, "tickwheel: close_then");
 	}
 
 	/* Gives the group up without ending it. */
@@ -127,7 +99,7 @@ class group
 	{
 		if (!handle_.id)
 			return;
-		static_cast<void>(tw_group_close(service_, handle_));
+		close();
 		static_cast<void>(tw_group_cancel_wait(service_, handle_, TW_FOREVER));
 		static_cast<void>(tw_group_destroy(service_, detach()));
 	}

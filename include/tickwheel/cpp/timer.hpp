@@ -40,7 +40,7 @@ class timer
 	/* Never waits. outcome::running: its callback runs right now. */
 	outcome cancel() noexcept
 	{
-		return detail::answer(service_ ? tw_cancel(service_, handle_) : TW_GONE);
+		return service_ ? detail::answer(tw_cancel(service_, handle_)) : outcome::gone;
 	}
 
 	/*
@@ -49,15 +49,15 @@ class timer
 	 */
 	outcome cancel_wait() noexcept
 	{
-		return detail::answer(service_ ? tw_cancel_wait(service_, handle_, TW_FOREVER)
-					       : TW_GONE);
+		return cancel_wait(forever);
 	}
 	template <class Rep, class Period>
 	outcome cancel_wait(std::chrono::duration<Rep, Period> timeout)
 	{
+		if (!service_)
+			return outcome::gone;
 		return detail::answer(
-		    service_ ? tw_cancel_wait(service_, handle_, detail::timeout_ns(timeout))
-			     : TW_GONE);
+		    tw_cancel_wait(service_, handle_, detail::timeout_ns(timeout)));
 	}
 
 	/*
@@ -65,43 +65,23 @@ class timer
 	 * re-armed. A persistent timer that is disarmed is armed. False: too late, it is gone or
 	 * runs; or this object owns none. Other errors (the service is closed, no room) throw.
 	 */
-	template <class Rep, class Period> bool reset(std::chrono::duration<Rep, Period> delay)
-	{
-		return or_throw([&](std::error_code &error) { return reset(delay, error); });
-	}
 	template <class Rep, class Period>
-	bool reset(std::chrono::duration<Rep, Period> delay, std::error_code &error) noexcept
+	bool reset(std::chrono::duration<Rep, Period> delay, on_error error = {})
 	{
 		return moved(tw_reset, detail::delay_ns(delay), error);
 	}
-	bool reset_at(time_point deadline)
-	{
-		return or_throw([&](std::error_code &error) { return reset_at(deadline, error); });
-	}
-	bool reset_at(time_point deadline, std::error_code &error) noexcept
+	bool reset_at(time_point deadline, on_error error = {})
 	{
 		return moved(tw_reset_at, detail::instant_ns(deadline), error);
 	}
 
 	/* The same, but only if that is earlier. False also if it is due by then. */
 	template <class Rep, class Period>
-	bool reset_earlier(std::chrono::duration<Rep, Period> delay)
-	{
-		return or_throw(
-		    [&](std::error_code &error) { return reset_earlier(delay, error); });
-	}
-	template <class Rep, class Period>
-	bool reset_earlier(std::chrono::duration<Rep, Period> delay,
-			   std::error_code &error) noexcept
+	bool reset_earlier(std::chrono::duration<Rep, Period> delay, on_error error = {})
 	{
 		return moved(tw_reset_earlier, detail::delay_ns(delay), error);
 	}
-	bool reset_earlier_at(time_point deadline)
-	{
-		return or_throw(
-		    [&](std::error_code &error) { return reset_earlier_at(deadline, error); });
-	}
-	bool reset_earlier_at(time_point deadline, std::error_code &error) noexcept
+	bool reset_earlier_at(time_point deadline, on_error error = {})
 	{
 		return moved(tw_reset_earlier_at, detail::instant_ns(deadline), error);
 	}
@@ -109,7 +89,7 @@ class timer
 	/* Of a persistent timer (service::persistent): it does not run until reset arms it. */
 	outcome disarm() noexcept
 	{
-		return detail::answer(service_ ? tw_disarm(service_, handle_) : TW_GONE);
+		return service_ ? detail::answer(tw_disarm(service_, handle_)) : outcome::gone;
 	}
 
 	/* A hint: is it waiting to run? */
@@ -131,19 +111,12 @@ class timer
       private:
 	using reset_fn = int(tw_service *, tw_timer, std::uint64_t);
 
-	bool moved(reset_fn *fn, std::uint64_t when_ns, std::error_code &error) noexcept
+	bool moved(reset_fn *fn, std::uint64_t when_ns, on_error error)
 	{
 		int r = service_ ? fn(service_, handle_, when_ns) : -ENOENT;
 		bool too_late = r == -ENOENT || r == -EBUSY || r == -ECANCELED;
-		error = too_late ? std::error_code() : detail::code(r);
+		error(too_late ? 0 : r, "tickwheel: reset");
 		return r == 0;
-	}
-	template <class F> static bool or_throw(F &&f)
-	{
-		std::error_code error;
-		bool is_moved = f(error);
-		detail::check(error, "tickwheel: reset");
-		return is_moved;
 	}
 
 	tw_service *service_ = nullptr;

@@ -151,6 +151,25 @@ void a_blocking_wait_ends_on_the_services_clock()
 	}
 }
 
+/* Whoever closes a shared service ends the waits in it: so run() returns. */
+void a_close_of_the_service_ends_its_waits()
+{
+	moved_clock clock(1s);
+	tickwheel::service service(clock.config());
+	asio::io_context io;
+	tickwheel::asio::use_service_of(io, service.get());
+	int aborted = 0;
+	timer t(io, 1h);
+	t.async_wait([&](error_code e) { aborted += e == asio::error::operation_aborted; });
+	service.close(TW_CLOSE_DROP, 0s);
+	io.run();
+	CHECK(aborted == 1);
+	t.async_wait([&](error_code e) { aborted += e.value() == ESHUTDOWN; });
+	io.restart();
+	io.run();
+	CHECK(aborted == 2 && t.cancel() == 0);
+}
+
 /* The context's own service takes the default. It has a tick thread. */
 void on_the_processs_default_clock(moved_clock &clock)
 {
@@ -186,6 +205,7 @@ int main()
 	on_a_clock(clock_type::now().time_since_epoch() + 24h);
 	on_a_clock(140 * 365 * 24h);
 	a_blocking_wait_ends_on_the_services_clock();
+	a_close_of_the_service_ends_its_waits();
 	on_boottime();
 	std::puts("clocks: ok");
 	return 0;
