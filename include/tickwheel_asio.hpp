@@ -15,7 +15,8 @@
  *   - Time passes on the service's clock. expires_at tells how far its instant is ahead on
  *     steady_clock at the call: so far ahead the wait ends on the service's clock.
  *   - Each context with such timers has one more thread, or shares a service: use_service_of.
- *   - A wait that cannot be armed completes with the error.
+ *   - A wait that cannot be armed completes with the error. A close of a shared service ends its
+ *     waits with operation_aborted.
  *   - asio::executor and io_context::strand are not accepted; what io_context::strand::wrap returns
  *     is.
  *   - notify_fork is honored. Without it, and with a shared service, a new wait of an inherited
