@@ -37,7 +37,8 @@ install_and_build() {
 	quietly "$MAKE" --no-print-directory CC="$CC" install PREFIX="$work/$name" "$@" || fail "make install $*"
 	PKG_CONFIG_PATH=$work/$name/lib/pkgconfig
 	export PKG_CONFIG_PATH
-	for source in test/stress/ledger.c test/stress/semaphore.c test/stress/limiter.c "$work/race.c"; do
+	for source in test/stress/ledger.c test/stress/strand.c test/stress/semaphore.c test/stress/limiter.c \
+		"$work/race.c"; do
 		# shellcheck disable=SC2046,SC2086 # lists
 		quietly $CC -g -O1 -fsanitize=thread -I. "$source" -o "$work/$name/$(basename "$source" .c)" \
 			$(pkg-config --cflags --libs tickwheel-layers) -Wl,-rpath,"$work/$name/lib" ||
@@ -45,7 +46,7 @@ install_and_build() {
 	done
 }
 runs_clean() {
-	for program in ledger semaphore limiter; do
+	for program in ledger strand semaphore limiter; do
 		quietly timeout 120 "$work/$1/$program" 2 || fail "$1: a false report, or $program failed"
 	done
 }
@@ -64,4 +65,4 @@ runs_clean instrumented
 ! quietly timeout 120 "$work/instrumented/race" || fail "a race of a callback is not reported"
 grep -q 'data race' "$work/out" || fail "the race is not reported as one"
 
-echo "tsan: ok (three stress programs with a library built for it or not)"
+echo "tsan: ok (four stress programs with a library built for it or not)"
