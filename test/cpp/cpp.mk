@@ -70,7 +70,7 @@ test-cpp: deps-build+test
 ##@ C++
 
 check-cpp: deps-build+test+clang ## C++ tests under the sanitizers; headers with gcc and clang
-	$(Q)test/cpp/headers.sh
+	$(Q)test/lint/headers.sh cpp
 	$(again) test-cpp MODE=asan
 	$(again) test-cpp MODE=tsan
 
