@@ -1,4 +1,4 @@
-/* Simulations: closing, configs, runs without memory, forks. */
+/* Simulations: closing, configs, runs without memory, forks, contexts. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -257,4 +257,40 @@ Test(sim_end, callback_that_forks_is_refused_in_its_child)
 		expect_child_well(forked);
 		expect_eq(tw_sim_destroy(sim), 0);
 	}
+}
+
+/* -------------------------------------------------------------------- contexts */
+
+static int first, second, drivers;
+
+static void see(void *arg)
+{
+	*(void **)arg = tw_context_get();
+	tw_context_set(&drivers);
+}
+
+static void submit_child(void *arg)
+{
+	tw_sim_submit(sim, see, arg);
+}
+
+Test(sim_end, context_is_that_of_submitting_and_inherited)
+{
+	const struct {
+		void *context;
+		tw_fn *fn;
+	} rows[] = {{&first, see}, {NULL, see}, {&second, see}, {&first, submit_child}};
+	void *seen[4] = {seen, seen, seen, seen};
+	open_sim();
+	for (int i = 0; i < 4; i++) {
+		tw_context_set(rows[i].context);
+		expect_eq(tw_sim_submit(sim, rows[i].fn, &seen[i]), 0);
+	}
+	tw_context_set(&drivers);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(seen[i], rows[i].context);
+	cr_assert_eq(tw_context_get(), &drivers);
+	tw_context_set(NULL);
+	expect_eq(tw_sim_destroy(sim), 0);
 }
