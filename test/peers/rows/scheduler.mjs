@@ -22,9 +22,10 @@ function generatePost(random, id, delays) {
 // The mock stops for good if its timer comes due inside a task (differences.md). So there a script
 // has delays, or tasks that take time, but not both.
 //
-// Ours ends a turn of the host before a task that has come in it, theirs goes on if it is expired
-// (differences.md). So a script with slices has tasks that post, or that ask, but not both.
-function generateInside(random, kind, delays, posts) {
+// Ours ends a turn of the host before a task that has come in it, theirs goes on if it is expired;
+// and ours gives way to a more urgent task (differences.md). So in a script whose tasks ask, no task
+// comes while another runs.
+function generateInside(random, kind, delays, asks) {
 	const weights = {
 		post: 6,
 		cancel: 3,
@@ -33,11 +34,8 @@ function generateInside(random, kind, delays, posts) {
 		yield: 4,
 		fail: 1,
 	};
-	if (kind === 'slice') {
-		// their slice ends where a task fails (differences.md)
-		weights.fail = 0;
-		weights[posts ? 'yield' : 'post'] = 0;
-	}
+	weights[asks ? 'post' : 'yield'] = 0;
+	if (kind === 'slice') weights.fail = 0; // their slice ends where a task fails (differences.md)
 	if (kind === 'mock' && delays) weights.advance = 0;
 	const op = random.weighted(weights);
 	if (op === 'post') return generatePost(random, random.below(TASKS), delays);
@@ -47,13 +45,13 @@ function generateInside(random, kind, delays, posts) {
 
 export function generate(random) {
 	const kind = random.pick(KINDS);
-	const delays = kind === 'slice' || random.percent(60);
-	const posts = random.percent(50);
+	const asks = random.percent(kind === 'slice' ? 50 : 20);
+	const delays = !asks && random.percent(kind === 'slice' ? 100 : 70);
 	const lines = [`scheduler ${kind}`];
 	for (let id = 0; id < TASKS; id++)
 		for (let nth = 1; nth <= 3; nth++)
 			for (let i = random.pick([0, 1, 1, 2, 3]); i > 0; i--)
-				lines.push(`on ${id} ${nth} ${generateInside(random, kind, delays, posts)}`);
+				lines.push(`on ${id} ${nth} ${generateInside(random, kind, delays, asks)}`);
 	for (let i = random.between(5, 16); i > 0; i--) {
 		const op = random.weighted({post: 10, cancel: 2, advance: 4, run: 4});
 		const make = {
