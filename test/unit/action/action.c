@@ -1,7 +1,8 @@
 /* Actions on a timer service: arming, phase, closing, failure. */
 #include "test/support/action_script.h"
 
-static const struct script runs[] = {
+static const struct script scripts[] = {
+    /* runs */
     {"runs once after its delay",
      {{"arm 1 delay=5; state 1; advance 4", "ARMED"},
       {"advance 100; state 1", "@5 run 1, @104 IDLE"}}},
@@ -30,14 +31,7 @@ static const struct script runs[] = {
     {"armed again before its run, it gets the new state and delay, and no second timer",
      {{"arm 1 delay=5; create 2; again 1 delay=9 state=2; pending", "1 pending"},
       {"again 1 delay=2 state=2; pending; advance 100", "1 pending, @2 run 2"}}},
-};
-
-Test(action, runs)
-{
-	PLAY(&action_stage, NULL, runs);
-}
-
-static const struct script ends[] = {
+    /* ends */
     {"closed, it does not run, and does nothing when armed",
      {{"arm 1 delay=1; close 1; close 1; pending; again 1 delay=1; pending",
        "CANCELLED, GONE, 0 pending, ECANCELED, 0 pending"},
@@ -78,7 +72,7 @@ static const struct script ends[] = {
       {"stats closed_by_failure flushes", "closed_by_failure=0, flushes=2"}}},
 };
 
-Test(action, ends)
+Test(action, scripts)
 {
-	PLAY(&action_stage, NULL, ends);
+	PLAY(&action_stage, NULL, scripts);
 }

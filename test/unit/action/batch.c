@@ -6,7 +6,8 @@
 
 TestSuite(action_batch, .fini = close_left, .timeout = 30);
 
-static const struct script flushes[] = {
+static const struct script scripts[] = {
+    /* flushes */
     {"shares one turn",
      {{"given asap caller; arm 0..3", "wanted"},
       {"flush", "run 0, run 1, run 2, run 3"},
@@ -32,14 +33,7 @@ static const struct script flushes[] = {
       {"again 0; flush", "wanted, run 0"}}},
     {"is not flushed from inside itself",
      {{"given asap caller; arm 1 {flush}; flush", "wanted, run 1, EBUSY"}}},
-};
-
-Test(action_batch, flushes)
-{
-	PLAY(&action_stage, NULL, flushes);
-}
-
-static const struct script hosts[] = {
+    /* hosts */
     {"asap takes one turn of the executor",
      {{"given asap queued; arm 1 {close 2}; arm 2; arm 3 rearms=1; waiting; next; waiting; close 3",
        "1 wait, run 1, CANCELLED, run 3, 1 wait, CANCELLED"},
@@ -68,9 +62,9 @@ static const struct script hosts[] = {
        "@17 run 0, failed 3 of 0 and closes 2"}}},
 };
 
-Test(action_batch, hosts)
+Test(action_batch, scripts)
 {
-	PLAY(&action_stage, NULL, hosts);
+	PLAY(&action_stage, NULL, scripts);
 }
 
 Test(action_batch, frames_come_at_their_instants_without_drift)

@@ -1,7 +1,8 @@
 /* The limiter's bounds: queued jobs, priorities, callbacks, queries. On a clock moved by hand. */
 #include "test/support/limiter_script.h"
 
-static const struct script lines[] = {
+static const struct script scripts[] = {
+    /* the line */
     {"more than may wait are refused",
      {{"given pending=2; submit 0 held; hold", ""},
       {"submit 1 2 held; submit 3 held; submit 4 too_late", "EAGAIN, ETIMEDOUT, start 0"},
@@ -43,14 +44,7 @@ static const struct script lines[] = {
        "EAGAIN, start 0"},
       {"submit 1 held permits=2", "start 1"},
       {"end 0; end 1", "0 ok, 1 ok"}}},
-};
-
-Test(limiter_bounds, lines)
-{
-	PLAY(&limiter_stage, NULL, lines);
-}
-
-static const struct script priorities[] = {
+    /* priorities */
     {"a job in line moves behind the others of its new priority, unless it has it already",
      {{"submit 0 held", "start 0"},
       {"submit 1..4; submit 5 priority=7", ""},
@@ -74,14 +68,7 @@ static const struct script priorities[] = {
       {"priority 2 1", "start 2, 2 ok"},
       {"end 0", "0 ok, start 1"},
       {"end 1", "1 ok"}}},
-};
-
-Test(limiter_bounds, priorities)
-{
-	PLAY(&limiter_stage, NULL, priorities);
-}
-
-static const struct script callbacks[] = {
+    /* callbacks */
     {"a callback may call anything",
      {{"submit 0 {submit 1}; submit 2 in_done {submit 3}; submit 4 no_stop [submit 5]",
        "start 0, 0 ok, start 2, 2 ok, start 4, 4 ok, start 1, 1 ok, start 3, 3 ok, start 5, 5 "
@@ -103,14 +90,7 @@ static const struct script callbacks[] = {
     {"a done function does not wait for one that its thread calls next",
      {{"given pending=9 paused; submit 0 in_done {wait 1; wait 1 1}; submit 1; close drop",
        "0 dropped, ETIMEDOUT, EDEADLK, 1 dropped"}}},
-};
-
-Test(limiter_bounds, callbacks)
-{
-	PLAY(&limiter_stage, NULL, callbacks);
-}
-
-static const struct script queries[] = {
+    /* queries and events */
     {"a kept result is there until a wait has taken it",
      {{"submit 0 held keep", "start 0"},
       {"state 0; wait 0", "RUNNING, ETIMEDOUT"},
@@ -127,7 +107,7 @@ static const struct script queries[] = {
        "1, start 1, settled 1, 1 ok, idle"}}},
 };
 
-Test(limiter_bounds, queries)
+Test(limiter_bounds, scripts)
 {
-	PLAY(&limiter_stage, NULL, queries);
+	PLAY(&limiter_stage, NULL, scripts);
 }

@@ -4,7 +4,8 @@
  */
 #include "test/support/limiter_script.h"
 
-static const struct script stuck_ones[] = {
+static const struct script scripts[] = {
+    /* while the executor stands still */
     {"times are kept while the executor runs nothing",
      {{"given limit=2 stuck; submit 0 held attempt=5; submit 2 error=EIO retries=1 delay=20 "
        "total=8",
@@ -24,14 +25,7 @@ static const struct script stuck_ones[] = {
      {{"pause; submit 0 held bare queue=5; on_idle 1", ""},
       {"drive 5; stats timed_out; wait_idle; -", "@5 timed_out=1, ETIMEDOUT, -, listener 1"},
       {"wait_idle", ""}}},
-};
-
-Test(limiter_clock, stuck)
-{
-	PLAY(&limiter_stage, NULL, stuck_ones);
-}
-
-static const struct script late_ones[] = {
+    /* what is late */
     {"an attempt that ends after its time is timed out; it is not stopped",
      {{"submit 0 stays=400 attempt=50", "start 0, @400 0 timed out"}, {"result 0 run", "run=400"}}},
     {"the same with the time in all",
@@ -68,15 +62,7 @@ static const struct script late_ones[] = {
      {{"submit 0 held; submit 1 queue=50; submit 2 total=50", "start 0"},
       {"pass 60; end 0", "@60 0 ok, 1 timed out, 2 timed out"},
       {"result 1 queued attempts; result 2 queued", "queued=60, attempts=0, queued=60"}}},
-};
-
-Test(limiter_clock, late)
-{
-	PLAY(&limiter_stage, NULL, late_ones);
-}
-
-/* One thread runs jobs of a limiter for 5 ms, then other work of the executor gets its turn. */
-static const struct script slices[] = {
+    /* One thread runs jobs of a limiter for 5 ms, then other work of the executor gets its turn. */
     {"a job that takes longer is alone",
      {{"submit 0..2 bare stays=10; waiting; next; waiting; hold", "1 wait, start 0, @10 1 wait"},
       {"pump", "start 1, @20 start 2"}}},
@@ -86,7 +72,7 @@ static const struct script slices[] = {
       {"pump", "start 3, @8 start 4, @10 start 5"}}},
 };
 
-Test(limiter_clock, slices)
+Test(limiter_clock, scripts)
 {
-	PLAY(&limiter_stage, NULL, slices);
+	PLAY(&limiter_stage, NULL, scripts);
 }

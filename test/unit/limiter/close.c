@@ -4,7 +4,8 @@
 #include "test/support/limiter_script.h"
 #include "test/support/pooled_limiter.h"
 
-static const struct script pauses[] = {
+static const struct script scripts[] = {
+    /* pauses */
     {"one that is created paused runs nothing until resume",
      {{"given paused; submit 0; advance 10", ""}, {"resume; resume", "@10 start 0, 0 ok"}}},
     {"the running finish, and none starts",
@@ -24,14 +25,7 @@ static const struct script pauses[] = {
     {"one that refuses jobs while it is paused",
      {{"given paused_refuses; pause; submit 0; stats rejected", "EBUSY, rejected=1"},
       {"resume; submit 0", "start 0, 0 ok"}}},
-};
-
-Test(limiter_close, pauses)
-{
-	PLAY(&limiter_stage, NULL, pauses);
-}
-
-static const struct script closes[] = {
+    /* closes */
     {"a drop drops the line, waits for the running and refuses jobs",
      {{"submit 0..2 held", "start 0"},
       {"close drop; submit 3; stats dropped",
@@ -80,33 +74,7 @@ static const struct script closes[] = {
       {"refuse 1; drive 5; -; close drop; -; drive 5; -",
        "@5 -, stop 1 timed out, 1 timed out, ETIMEDOUT, -, @10 -, stop 0 timed out, 0 timed out"},
       {"end 0; end 1", "release 0, LATE, release 1, LATE"}}},
-};
-
-Test(limiter_close, closes)
-{
-	PLAY(&limiter_stage, NULL, closes);
-}
-
-static void note_queued(void *arg, const struct tw_job_result *result)
-{
-	*(uint64_t *)arg = result->queued_ns;
-}
-
-/* On the system's clock: the drain waits by it. */
-Test(limiter_close, job_that_a_drain_drops_was_queued_for_as_long_as_the_drain_waited)
-{
-	uint64_t queued_ns = 0;
-	struct tw_limiter_task task = {
-	    .size = sizeof task, .fn = job_succeeds, .arg = &queued_ns, .done = note_queued};
-	open_pooled((struct tw_service_config){.workers = 0}, 1);
-	expect_eq(tw_limiter_set_paused(limiter, true), 0);
-	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
-	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DRAIN, 20 * MS), 0);
-	expect_ge(queued_ns, 20 * MS);
-	close_pooled();
-}
-
-static const struct script idles[] = {
+    /* idle */
     {"listeners are told once each, in order",
      {{"submit 0 1 held; on_idle 1..3", "start 0"},
       {"end 0; wait_idle", "0 ok, ETIMEDOUT, start 1"},
@@ -126,7 +94,26 @@ static const struct script idles[] = {
       {"end 4; on_idle 3", "4 ok, listener 3, result 4 ok"}}}, /* a new collection */
 };
 
-Test(limiter_close, idles)
+Test(limiter_close, scripts)
 {
-	PLAY(&limiter_stage, NULL, idles);
+	PLAY(&limiter_stage, NULL, scripts);
+}
+
+static void note_queued(void *arg, const struct tw_job_result *result)
+{
+	*(uint64_t *)arg = result->queued_ns;
+}
+
+/* On the system's clock: the drain waits by it. */
+Test(limiter_close, job_that_a_drain_drops_was_queued_for_as_long_as_the_drain_waited)
+{
+	uint64_t queued_ns = 0;
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = job_succeeds, .arg = &queued_ns, .done = note_queued};
+	open_pooled((struct tw_service_config){.workers = 0}, 1);
+	expect_eq(tw_limiter_set_paused(limiter, true), 0);
+	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DRAIN, 20 * MS), 0);
+	expect_ge(queued_ns, 20 * MS);
+	close_pooled();
 }

@@ -11,7 +11,8 @@
 
 TestSuite(limiter_rate, .fini = close_left);
 
-static const struct script tokens[] = {
+static const struct script scripts[] = {
+    /* tokens */
     {"at most three starts in any interval",
      {{"given limit=100 rate=3 interval=10; submit 0 1", "start 0, 0 ok, start 1, 1 ok"},
       {"advance 4; submit 2..7", "@4 start 2, 2 ok"},
@@ -37,14 +38,7 @@ static const struct script tokens[] = {
        "{submit 2 3 bare}}",
        "start 0, @10 start 1"},
       {"advance 180", "@100 start 2, @110 start 3"}}},
-};
-
-Test(limiter_rate, tokens)
-{
-	PLAY(&limiter_stage, NULL, tokens);
-}
-
-static const struct script changes[] = {
+    /* changes of the rate */
     {"a limiter without a rate gets one, and loses it",
      {{"given limit=64; submit 0..3 bare", "start 0, start 1, start 2, start 3"},
       {"rate 2 50; submit 4..7 bare", "start 4, start 5"},
@@ -93,9 +87,9 @@ static const struct script changes[] = {
       {"advance 1", "@100 started 2, start 2, settled 2, started 3, start 3, settled 3, idle"}}},
 };
 
-Test(limiter_rate, changes)
+Test(limiter_rate, scripts)
 {
-	PLAY(&limiter_stage, NULL, changes);
+	PLAY(&limiter_stage, NULL, scripts);
 }
 
 enum { MANY = 1500 };

@@ -3,7 +3,8 @@
 
 #include "test/support/limiter_script.h"
 
-static const struct script retries[] = {
+static const struct script scripts[] = {
+    /* retries */
     {"delays grow to a cap",
      {{"submit 0 error=EIO fails=5 retries=5 delay=10 factor=200 cap=50", "start 0"},
       {"advance 300", "@10 start 0, @30 start 0, @70 start 0, @120 start 0, @170 start 0, 0 ok"},
@@ -49,33 +50,26 @@ static const struct script retries[] = {
       {"pause; advance 20; state 0", "@20 QUEUED"},
       {"resume", "start 0, 0 ok"},
       {"result 0 queued", "queued=15"}}},
-};
-
-Test(limiter_times, retries)
-{
-	PLAY(&limiter_stage, NULL, retries);
-}
-
-static const struct script predicates[] = {
-    {"refuses a retry; its delay is of no matter",
+    /* predicates */
+    {"a predicate refuses a retry; its delay is of no matter",
      {{"submit asks 0 error=ENOENT retries=5 delay=3 refuse chosen=-7",
        "start 0, asked about ENOENT of 1, 3, 0 failed ENOENT"}}},
-    {"sees and changes the delay",
+    {"a predicate sees and changes the delay",
      {{"given hooks; submit asks 0 error=EIO fails=2 retries=2 delay=3 factor=300 chosen=40",
        "started 0, start 0, asked about EIO of 1, 3, retried 0 after 40"},
       {"advance 100",
        "@40 started 0, start 0, asked about EIO of 2, 9, retried 0 after 40, @80 started 0, "
        "start 0, settled 0, 0 ok, idle"}}},
-    {"is asked only about retries that the rest allows",
+    {"a predicate is asked only about retries that the rest allows",
      {{"submit asks 0 error=EIO retries=0", "start 0, 0 failed EIO"},
       {"submit asks 1 retries=3", "start 1, 1 ok"},
       {"submit asks 2 error=EIO retries=9 deadline=19 chosen=20", /* the deadline binds it */
        "start 2, asked about EIO of 1, 0, 2 failed EIO"}}},
-    {"decides about timed-out attempts, whose error and value are ignored",
+    {"a predicate decides about timed-out attempts, whose error and value are ignored",
      {{"submit asks 0 held attempt=10 retries=3 refuse", "start 0"},
       {"advance 15", "@10 stop 0 timed out"},
       {"complete 0 EIO; -", "@15 LATE, -, asked about ETIMEDOUT of 1, 0, 0 timed out"}}},
-    {"a negative delay fails the job",
+    {"a predicate's negative delay fails the job",
      {{"submit asks 0 error=EIO retries=5 chosen=-2",
        "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
       {"misuse; stats retried",
@@ -84,12 +78,12 @@ static const struct script predicates[] = {
      {{"submit asks 0 held attempt=10 retries=3 chosen=-2", "start 0"},
       {"advance 15", "@10 stop 0 timed out"},
       {"complete 0 EIO; -", "@15 LATE, -, asked about ETIMEDOUT of 1, 0, 0 failed EINVAL"}}},
-    {"a delay that is too long fails the job",
+    {"a predicate's delay that is too long fails the job",
      {{"submit asks 0 error=EIO retries=5 chosen=9223372036854775807",
        "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
       {"misuse; stats retried",
        "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
-    {"may call the limiter, but not wait for it",
+    {"a predicate may call the limiter, but not wait for it",
      {{"submit 0 error=EIO retries=5 asks {wait 0; misuse; wait_idle 1; misuse; close drain 1; "
        "misuse; destroy; misuse; submit 1; stats pending; cancel 0}",
        "start 0, asked about EIO of 1, 0, EDEADLK, tw_job_wait: called from inside what it would "
@@ -97,14 +91,7 @@ static const struct script predicates[] = {
        "EDEADLK, tw_limiter_close: called from inside what it would wait for, EDEADLK, "
        "tw_limiter_destroy: called from inside what it would wait for, pending=2, RUNNING, 0 "
        "cancelled EIO, start 1, 1 ok"}}},
-};
-
-Test(limiter_times, predicates)
-{
-	PLAY(&limiter_stage, NULL, predicates);
-}
-
-static const struct script attempts[] = {
+    /* answers to attempts */
     {"an answer to another attempt never counts, however many there were",
      {{"submit 0 held retries=9 delay=1", "start 0"},
       {"end 0 EIO; advance 1; end 0 EIO; advance 1; end 0 EIO; advance 1; end 0 EIO; advance 1",
@@ -119,23 +106,16 @@ static const struct script attempts[] = {
       {"advance 15", "@10 stop 0 timed out"},
       {"end 0 EIO; advance 2", "@15 LATE, @16 start 0"},
       {"end 0 ECANCELED attempt=1; state 0; end 0", "@17 EALREADY, RUNNING, 0 ok"}}},
-};
-
-Test(limiter_times, attempts)
-{
-	PLAY(&limiter_stage, NULL, attempts);
-}
-
-static const struct script cancels[] = {
-    {"in line: settles",
+    /* cancels */
+    {"cancelled in line: settles",
      {{"submit 0 held; submit 1", "start 0"},
       {"state 1; cancel 1; cancel 1; state 1", "QUEUED, 1 cancelled, CANCELLED, GONE, GONE"},
       {"end 0", "0 ok"}}},
-    {"waiting for a retry: settles",
+    {"cancelled while it waits for a retry: settles",
      {{"submit 0 error=EIO retries=3 delay=5", "start 0"},
       {"cancel 0; result 0 attempts", "0 cancelled, CANCELLED, attempts=1"},
       {"advance 20", ""}}},
-    {"running: is told once, settles when it ends, and is not retried",
+    {"cancelled while it runs: is told once, settles when it ends, and is not retried",
      {{"given limit=2; submit 0 held retries=3; submit 1 held", "start 0, start 1"},
       {"is_cancelled 0", "goes on"},
       {"cancel 0; cancel 0; is_cancelled 0", "stop 0 cancelled, RUNNING, RUNNING, is cancelled"},
@@ -143,7 +123,7 @@ static const struct script cancels[] = {
       {"cancel 1", "stop 1 cancelled, RUNNING"},
       {"end 1", "1 ok"},
       {"stats cancelled", "cancelled=1"}}},
-    {"a second one does not wait for the stop under way; the job does, and its permit does not",
+    {"a second cancel does not wait for the stop under way; the job does, and its permit does not",
      {{"submit 0 held in_stop {cancel 0; is_cancelled 0; end 0 EINTR; cancel 0; stats running; "
        "released 0}",
        "start 0"},
@@ -158,37 +138,30 @@ static const struct script cancels[] = {
     {"an attempt that ends inside of its stop settles after it",
      {{"submit 0 held in_stop {end 0 EINTR; -}", "start 0"},
       {"cancel 0", "stop 0 cancelled, -, 0 cancelled EINTR, RUNNING"}}},
-};
-
-Test(limiter_times, cancels)
-{
-	PLAY(&limiter_stage, NULL, cancels);
-}
-
-static const struct script timeouts[] = {
-    {"in line: settles",
+    /* timeouts */
+    {"timeout in line: settles",
      {{"submit 0 held; submit 1 queue=10", "start 0"},
       {"advance 9", ""},
       {"advance 1; stats timed_out", "@10 1 timed out, timed_out=1"},
       {"end 0", "0 ok"}}},
-    {"in line: does not count the run",
+    {"timeout in line: does not count the run",
      {{"submit 0 takes=50 queue=10", "start 0"}, {"advance 100", "@50 0 ok"}}},
-    {"of an attempt: settles, and keeps its permit to its end",
+    {"timeout of an attempt: settles, and keeps its permit to its end",
      {{"submit 0 held attempt=10; submit 1", "start 0"},
       {"advance 10", "@10 stop 0 timed out, 0 timed out"},
       {"result 0 run; state 0; cancel 0; is_cancelled 0", "run=10, SETTLED, GONE, is cancelled"},
       {"advance 10; stats running late; wait_idle", "@20 running=1, late=1, ETIMEDOUT"},
       {"end 0; end 0", "release 0, LATE, EALREADY, start 1, 1 ok"}}},
-    {"of an attempt with retries left: is tried again when it has ended",
+    {"timeout of an attempt with retries left: is tried again when it has ended",
      {{"submit 0 held attempt=10 retries=1 delay=5", "start 0"},
       {"advance 12", "@10 stop 0 timed out"},
       {"end 0; advance 5", "@12 LATE, @17 start 0"},
       {"advance 10; end 0", "@27 stop 0 timed out, 0 timed out, LATE"}}},
-    {"of an attempt whose retry would come too late: settles",
+    {"timeout of an attempt whose retry would come too late: settles",
      {{"submit 0 held attempt=10 total=30 retries=3 delay=50", "start 0"},
       {"advance 10", "@10 stop 0 timed out, 0 timed out"},
       {"end 0", "release 0, LATE"}}},
-    {"in all: in line, in a run and in a wait",
+    {"timeout in all: in line, in a run and in a wait",
      {{"given limit=2; submit 0 error=EIO retries=9 delay=8 total=10; submit 1 held total=10",
        "start 0, start 1"},
       {"submit 3 held; submit 2 total=10", "start 3"},
@@ -198,7 +171,7 @@ static const struct script timeouts[] = {
       {"end 1; end 3", "release 1, LATE, 3 ok"}}},
 };
 
-Test(limiter_times, timeouts)
+Test(limiter_times, scripts)
 {
-	PLAY(&limiter_stage, NULL, timeouts);
+	PLAY(&limiter_stage, NULL, scripts);
 }

@@ -29,7 +29,8 @@ Test(scheduler, timeouts_are_those_of_the_priorities)
 	}
 }
 
-static const struct script slices[] = {
+static const struct script scripts[] = {
+    /* slices */
     {"worked check: an immediate task of ten units does all in one call",
      {{"submit 1 priority=1 units=10 each=2; run", "wanted, late 1, @20 left 0, 1 done, IDLE"}}},
     {"worked check: a user-blocking task of ten units takes four calls",
@@ -51,14 +52,7 @@ static const struct script slices[] = {
      {{"submit 0..4 priority=1 stays=2; run 2",
        "wanted, late 0, @2 0 done, late 1, @4 1 done, MORE"},
       {"run 3", "late 2, @6 2 done, late 3, @8 3 done, late 4, @10 4 done, IDLE"}}},
-};
-
-Test(scheduler, slices)
-{
-	PLAY(&scheduler_stage, NULL, slices);
-}
-
-static const struct script delays[] = {
+    /* delays */
     {"a delayed task runs after its delay and expires a timeout later",
      {{"submit 1 2 priority=2 delay=100; run; drive 99; run", "IDLE, @99 IDLE"},
       {"drive 1; pass 249; run 1", "@100 wanted, @349 turn 1, 1 done, MORE"},
@@ -74,7 +68,7 @@ static const struct script delays[] = {
        "EAGAIN, wanted, submitted=1, rejected=1, turn 2, 2 done, IDLE"}}},
 };
 
-Test(scheduler, delays)
+Test(scheduler, scripts)
 {
-	PLAY(&scheduler_stage, NULL, delays);
+	PLAY(&scheduler_stage, NULL, scripts);
 }

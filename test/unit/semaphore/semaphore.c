@@ -6,7 +6,8 @@
 
 TestSuite(semaphore, .fini = close_left);
 
-static const struct script owners[] = {
+static const struct script scripts[] = {
+    /* permits */
     {"of capacity none: it gives out nothing and takes nothing, with a waiter too",
      {{"given capacity=0; acquire 1; release 1; wait 1; release 1", "EAGAIN, EOVERFLOW, EOVERFLOW"},
       {"cancel 1", "CANCELLED"}}},
@@ -32,14 +33,7 @@ static const struct script owners[] = {
     {"a function may release, and wait again",
      {{"wait 0..4 {release 1}", "run 0, run 1, run 2, run 3, run 4"},
       {"stats available", "available=1"}}},
-};
-
-Test(semaphore, permits)
-{
-	PLAY(&semaphore_stage, NULL, owners);
-}
-
-static const struct script cancels[] = {
+    /* cancels */
     {"a cancelled hand-over goes to the next waiter",
      {{"acquire 1; wait 1 2; release 1; cancel 1; cancel 1", "CANCELLED, GONE, run 2"},
       {"stats held; release 1; stats available", "held=1, available=1"}}},
@@ -67,9 +61,9 @@ static const struct script cancels[] = {
        "CANCELLED, @2 CANCELLED, @4 handed=0"}}},
 };
 
-Test(semaphore, cancels)
+Test(semaphore, scripts)
 {
-	PLAY(&semaphore_stage, NULL, cancels);
+	PLAY(&semaphore_stage, NULL, scripts);
 }
 
 static void expect_order(unsigned n, const int *wanted)

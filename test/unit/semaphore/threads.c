@@ -10,7 +10,8 @@
 
 TestSuite(semaphore_threads, .fini = close_left, .timeout = 60);
 
-static const struct script waiting[] = {
+static const struct script scripts[] = {
+    /* waiting */
     {"both kinds are served in the order they came, one for each release",
      {{"acquire 1; thread 0; wait 1 2; thread 3; wait 4; thread 5", ""},
       {"stats waiters waiting_threads; release 1; joined 0; stats waiters available",
@@ -29,14 +30,7 @@ static const struct script waiting[] = {
       {"capacity 2; joined 1; release 1; joined 2", "1 has it, 2 has it"}}},
     {"destroy is refused while a thread waits",
      {{"given capacity=0; thread 1; destroy; capacity 1; joined 1", "EBUSY, 1 has it"}}},
-};
-
-Test(semaphore_threads, threads)
-{
-	PLAY(&semaphore_stage, NULL, waiting);
-}
-
-static const struct script refused[] = {
+    /* refused functions */
     {"a refused function lets a thread go first, and stays first itself",
      {{"acquire 1; wait 1 2; thread 3; thread 4; refuse 1; release 1; joined 3", "3 has it"},
       {"stats refused waiters; release 1", "refused=1, waiters=3, run 1"},
@@ -74,9 +68,9 @@ static const struct script refused[] = {
       {"release 3; joined 2; release 2", "2 has it"}}},
 };
 
-Test(semaphore_threads, refused)
+Test(semaphore_threads, scripts)
 {
-	PLAY(&semaphore_stage, NULL, refused);
+	PLAY(&semaphore_stage, NULL, scripts);
 }
 
 static _Atomic unsigned served;

@@ -1,7 +1,8 @@
 /* Close and destroy of strands. */
 #include "test/support/strand_script.h"
 
-static const struct script closes[] = {
+static const struct script scripts[] = {
+    /* closes */
     {"cancels all that has not run, and refuses what comes",
      {{"submit 1 4; submit 2 delay=1; submit 3 every=1 first=1; cancel 4; close; cancel 1",
        "4 cancelled, CANCELLED, 1 cancelled, 3 cancelled, 2 cancelled, GONE"},
@@ -17,14 +18,7 @@ static const struct script closes[] = {
     {"touches no other strand", {{"other 1; close", "run 1"}}},
     {"a release cannot submit any more",
      {{"submit 1 [submit 2]; close", "1 cancelled, ESHUTDOWN"}}},
-};
-
-Test(strand_close, closes)
-{
-	PLAY(&strand_stage, NULL, closes);
-}
-
-static const struct script destroys[] = {
+    /* destroys */
     {"a task may destroy its strand",
      {{"submit 1 {destroy}; submit 2; submit 3 delay=10", "run 1, 2 cancelled, 3 cancelled"}}},
     {"a task that has destroyed its strand cannot close the service, for which it would wait",
@@ -45,7 +39,7 @@ static const struct script destroys[] = {
        "@3 1 cancelled, 2 cancelled"}}},
 };
 
-Test(strand_close, destroys)
+Test(strand_close, scripts)
 {
-	PLAY(&strand_stage, NULL, destroys);
+	PLAY(&strand_stage, NULL, scripts);
 }

@@ -33,7 +33,8 @@ Test(strand, goes_to_the_back_of_the_queue_after_64_runs)
 	expect_eq(strand_stats(rig.strand).runs, 130);
 }
 
-static const struct script orders[] = {
+static const struct script scripts[] = {
+    /* order */
     {"delayed tasks run when they are due and not before, in the order of their instants",
      {{"submit 4 delay=40; submit 2 delay=20; submit 3 delay=30; submit 1; stats delayed",
        "delayed=3, run 1"},
@@ -61,11 +62,24 @@ static const struct script orders[] = {
       {"advance 20; empty", "@10 run 1, @20 run 1"},
       {"advance 10; stats delayed; fill", "@30 run 1, @35 delayed=1"},
       {"advance 10; cancel 1; empty", "@40 run 1, @45 1 cancelled, CANCELLED"}}},
+    /* cancels */
+    {"cancel takes a task alone",
+     {{"submit 1 2; submit 3 4 delay=10; cancel 1 3 1",
+       "1 cancelled, CANCELLED, 3 cancelled, CANCELLED, GONE, run 2"},
+      {"advance 15; cancel 2 4; stats cancelled", "@10 run 4, @15 GONE, GONE, cancelled=2"}}},
+    {"waiting for oneself is refused",
+     {{"submit 1 {cancel_wait 1}", "run 1, SELF"},
+      {"submit 2 [cancel_wait 2]; cancel 2", "2 cancelled, SELF, CANCELLED"}}},
+    {"cancel from the strand is final",
+     {{"submit 1 {cancel 2}; submit 2", "run 1, 2 cancelled, CANCELLED"}}},
+    {"a handle of another strand is gone",
+     {{"submit 1; other 2; cancel_foreign 1; cancel 2; cancel_wait 2",
+       "GONE, GONE, GONE, run 1, run 2"}}},
 };
 
-Test(strand, orders)
+Test(strand, scripts)
 {
-	PLAY(&strand_stage, NULL, orders);
+	PLAY(&strand_stage, NULL, scripts);
 }
 
 static char *lowest, *highest;
@@ -90,26 +104,6 @@ Test(strand, a_task_may_submit_itself_for_ever_in_constant_stack)
 }
 
 /* -------------------------------------------------------------------- handles */
-
-static const struct script cancels[] = {
-    {"cancel takes a task alone",
-     {{"submit 1 2; submit 3 4 delay=10; cancel 1 3 1",
-       "1 cancelled, CANCELLED, 3 cancelled, CANCELLED, GONE, run 2"},
-      {"advance 15; cancel 2 4; stats cancelled", "@10 run 4, @15 GONE, GONE, cancelled=2"}}},
-    {"waiting for oneself is refused",
-     {{"submit 1 {cancel_wait 1}", "run 1, SELF"},
-      {"submit 2 [cancel_wait 2]; cancel 2", "2 cancelled, SELF, CANCELLED"}}},
-    {"cancel from the strand is final",
-     {{"submit 1 {cancel 2}; submit 2", "run 1, 2 cancelled, CANCELLED"}}},
-    {"a handle of another strand is gone",
-     {{"submit 1; other 2; cancel_foreign 1; cancel 2; cancel_wait 2",
-       "GONE, GONE, GONE, run 1, run 2"}}},
-};
-
-Test(strand, cancels)
-{
-	PLAY(&strand_stage, NULL, cancels);
-}
 
 static void pump_in_release(struct noted *noted)
 {
