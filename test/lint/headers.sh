@@ -45,13 +45,16 @@ fi
 for header in $headers; do
 	for compiler in g++ clang++; do
 		for standard in c++17 c++20 c++2b; do
-			alone "$header" $compiler -std=$standard -Wold-style-cast -Wconversion -x c++
+			cxx="$compiler -std=$standard -Wold-style-cast -Wconversion -x c++"
+			# shellcheck disable=SC2086 # a list
+			alone "$header" $cxx
 			# asio itself does not compile without a replacement for its throw.
-			case $header in tickwheel_asio.hpp) continue ;; esac
-			alone "$header" $compiler -std=$standard -Wold-style-cast -Wconversion -fno-exceptions -x c++
+			# shellcheck disable=SC2086
+			[ "$header" = tickwheel_asio.hpp ] || alone "$header" $cxx -fno-exceptions
 		done
 		for standard in c++11 c++14; do
-			said=$(compile "$header" $compiler -std=$standard -x c++ 2>&1 | grep -E 'error:|warning:' || true)
+			said=$(compile "$header" $compiler -std=$standard -x c++ 2>&1 |
+				grep -E 'error:|warning:' || true)
 			case $said in
 			*"error"*"$header needs C++17"*) [ "$(echo "$said" | wc -l)" -eq 1 ] && continue ;;
 			esac
