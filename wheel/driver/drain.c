@@ -30,15 +30,16 @@
  * Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  * A load may be carried out ahead of the caller's own reading of the clock: TW__SPECULATION_NS.
  */
-#include <limits.h>
-
 #include "wheel/core/service.h"
 #include "mpsc/base/probes.h"
 #include "wheel/core/wake.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/resolve.h"
 
-enum { DRAIN_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
+enum { DRAIN_AHEAD = 12 };
+
+/* Entries that are read of a lane in a turn; of a young one this, and a part of what is unread. */
+enum { NEAR_ENTRIES = 1 << 17, YOUNG_ENTRIES = 1 << 14, YOUNG_PART = 8 };
 
 /* In ticks: by how much a deadline may exceed its delay; how early a young lane is read. */
 enum { ROUNDING_TICKS = 3, AHEAD_TICKS = 16 };
@@ -93,8 +94,8 @@ static bool asked_tick(tw_service *service, uint32_t slot, uint64_t *word, uint6
  * Files an entry. The word is written first if a new timer's estimate was too early (at_least), or
  * if its bits could soon be read as the future.
  */
-static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least,
-		 bool back)
+static __attribute__((noinline)) void file(tw_service *service, uint32_t slot, uint64_t word,
+					   uint64_t tick, bool at_least, bool back)
 {
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->driver->wheel.next;
@@ -123,18 +124,10 @@ static uint64_t epoch_time(const tw_service *service, const struct tw__entry *ep
 	return is_its_own && remembered(service, epoch->value) ? base_ns : 0;
 }
 
-/* No timer's, but a base of the lane, or padding. */
-static inline bool is_base(const struct tw__entry *entry)
-{
-	enum tw__kind kind = tw__what_kind(entry->what);
-	return kind == TW__KIND_EPOCH || kind == TW__KIND_PADDING;
-}
-
+/* Another base of the lane. */
 static __attribute__((noinline)) void take_base(tw_service *service, struct tw__lane_base *base,
 						const struct tw__entry *entry, uint64_t now_ns)
 {
-	if (tw__what_kind(entry->what) == TW__KIND_PADDING)
-		return;
 	base->sequence = entry->value;
 	base->estimate_ns = epoch_time(service, entry);
 	raise_to_epoch(service, base, now_ns);
@@ -154,86 +147,41 @@ static inline bool is_covered(const tw_service *service, const struct tw__entry 
 	       tw__location_covers(service, tw__what_entry(entry->what), entry->value);
 }
 
-/* Files an entry by its word, unless it is covered, or its timer is gone. */
-static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw__lane_base *base,
-						  const struct tw__entry *entry)
-{
-	uint32_t slot = tw__entry_slot(entry->what);
-	uint64_t word;
-	if (is_covered(service, entry) ||
-	    !tw__entry_is_armed(&service->slots, tw__what_entry(entry->what), &word))
-		return;
-	enum tw__kind kind = tw__what_kind(entry->what);
-	/* its own deadline, if that is not before what epochs have led to (G6) */
-	if (kind == TW__KIND_DELAY || kind == TW__KIND_OWN)
-		file(service, slot, word, tw__tick_of(service, base->base_ns + entry->value), true,
-		     false);
-	else if (kind == TW__KIND_DEADLINE)
-		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
-	else
-		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
-}
-
 /*
- * Files a new timer's entry without a look at its word, whose line stays with the core that will
- * cancel or move the timer. The entry's bucket, or a sweep, finds out what has become of it. False:
- * the word may need writing.
+ * A new timer's entry is filed without a look at its word, whose line stays with the core that will
+ * cancel or move the timer; the entry's bucket, or a sweep, finds out what has become of it. Unless
+ * the word may need writing: the estimate was too early, or the deadline is long past.
  */
-static bool drain_blindly(tw_service *service, struct tw__lane_base *base,
-			  const struct tw__entry *entry)
+static inline void drain_entry(tw_service *service, struct tw__lane_base *base,
+			       const struct tw__entry *entry, uint64_t now_ns)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
-	uint64_t tick, next = service->driver->wheel.next;
-	if (kind == TW__KIND_DELAY) {
+	uint64_t tick = entry->value, next = service->driver->wheel.next, word;
+	bool counts = kind == TW__KIND_DELAY, blindly = counts || kind == TW__KIND_DEADLINE;
+	if (kind == TW__KIND_PADDING)
+		return;
+	if (tw_unlikely(kind == TW__KIND_EPOCH)) {
+		take_base(service, base, entry, now_ns);
+		return;
+	}
+	if (counts || kind == TW__KIND_OWN) {
+		/* of an own instant: if that is not before what epochs have led to (G6) */
 		tick = tw__tick_of(service, base->base_ns + entry->value);
-		if (base->estimate_ns < base->base_ns &&
-		    tw__tick_of(service, base->estimate_ns + entry->value) < tick)
-			return false;
+		blindly &= base->estimate_ns >= base->base_ns ||
+			   tw__tick_of(service, base->estimate_ns + entry->value) >= tick;
+		counts = true;
 	} else if (kind == TW__KIND_DEADLINE) {
 		tick = tw__tick_of(service, entry->value);
-	} else {
-		return false;
 	}
-	if (tick + TW__NEAR_TICKS < next)
-		return false;
-	tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
-	TW_PROBE4(file, service, tw__entry_slot(entry->what),
-		  (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
-	return true;
-}
-
-/* By the oldest entries. */
-static bool drain_many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
-{
-	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
-	for (int i = 0; i < sample; i++) {
-		uint32_t slot = tw__entry_slot(entries[i].what); /* 0: a base */
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-		dead += slot && (word ^ entries[i].what) >> TW__GENERATION_SHIFT != 0;
+	if (tw_likely(blindly) && tw_likely(tick + TW__NEAR_TICKS >= next)) {
+		tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
+		TW_PROBE4(file, service, tw__entry_slot(entry->what),
+			  (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
+	} else if (!is_covered(service, entry) &&
+		   tw__entry_is_armed(&service->slots, tw__what_entry(entry->what), &word)) {
+		file(service, tw__entry_slot(entry->what), word, tick, counts,
+		     kind == TW__KIND_BACK);
 	}
-	return dead * 4 >= sample;
-}
-
-/*
- * Writes down the latest generation of each slot, for the next sweep (sweep.c) and for superseded.
- */
-static void write_generations_down(tw_service *service, const struct tw__entry *entries, int n)
-{
-	uint32_t *latest = service->slots.latest_generations;
-	tw__slots_write(&service->slots, TW__LATEST_GENERATIONS);
-	for (int i = 0; i < n; i++) {
-		uint32_t slot = tw__entry_slot(entries[i].what),
-			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
-		if (i + DRAIN_AHEAD < n)
-			tw_prefetch_write(&latest[tw__entry_slot(entries[i + DRAIN_AHEAD].what)]);
-		latest[slot] = generation > latest[slot] ? generation : latest[slot];
-	}
-}
-
-static bool superseded(const tw_service *service, const struct tw__entry *entry)
-{
-	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) <
-	       service->slots.latest_generations[tw__entry_slot(entry->what)];
 }
 
 /* Of a timer that was moved, or armed again: its location first, then word and bucket. */
@@ -248,66 +196,48 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 	tw__wheel_fetch(&service->driver->wheel, entry->value);
 }
 
-/*
- * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the
- * rest.
- */
-static void drain_block(tw_service *service, struct tw__lane_base *base,
-			const struct tw__entry *entries, int n, uint64_t now_ns)
-{
-	raise_to_epoch(service, base, now_ns);
-	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
-	if (drops)
-		write_generations_down(service, entries, n);
-	for (int i = 0; i < n; i++) {
-		if (i + DRAIN_AHEAD < n)
-			prefetch_look(service, &entries[i + DRAIN_AHEAD]);
-		if (tw_unlikely(is_base(&entries[i])))
-			take_base(service, base, &entries[i], now_ns);
-		else if ((!drops || !superseded(service, &entries[i])) &&
-			 tw_unlikely(!drain_blindly(service, base, &entries[i])))
-			drain_entry(service, base, &entries[i]);
-	}
-}
-
-static bool has_chunks_for_a_block(const tw_service *service)
+/* Whether the wheel can take a segment, each of whose entries may need a chunk of its own. */
+static bool has_chunks(const tw_service *service)
 {
 	const struct tw__wheel *wheel = &service->driver->wheel;
-	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
+	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS +
+						  TW__SEGMENT_ENTRIES +
 						  tw__outbox_reserve(&service->driver->outboxes);
 }
 
 /* The last resort is a full sweep, where there are more entries than timers. */
 static bool wheel_has_room(tw_service *service)
 {
-	if (tw_likely(has_chunks_for_a_block(service)))
+	if (tw_likely(has_chunks(service)))
 		return true;
 	if (service->driver->wheel.entries <= tw__live_timers(service, NULL))
 		return false;
 	tw__sweep_all(service);
-	return has_chunks_for_a_block(service);
+	return has_chunks(service);
 }
 
-/* Files what a lane holds before `end`, `blocks` at most. False: the wheel has no room. */
+/* Files what a lane holds before `end`, about `most` entries. False: the wheel has no room. */
 static bool drain_lane(tw_service *service, struct tw__lane *lane, struct tw__lane_base *base,
-		       uint64_t end, unsigned blocks, uint64_t now_ns, uint64_t *drained)
+		       uint64_t end, uint64_t most, uint64_t now_ns, uint64_t *drained)
 {
-	struct tw__entry *block = service->driver->block;
-	for (; blocks > 0 && tw__lane_head(lane) < end; blocks--) {
-		unsigned n = 0, taken;
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	for (uint64_t done = 0; done < most && tw__lane_head(lane) < end;) {
 		if (!wheel_has_room(service))
 			return false;
-		do {
-			taken = tw__lane_take(lane, end, block + n);
-			n += taken;
-		} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
-		drain_block(service, base, block, (int)n, now_ns);
+		unsigned n = tw__lane_take(lane, end, entries);
+		raise_to_epoch(service, base, now_ns);
+		for (unsigned i = 0; i < n; i++) {
+			if (i + DRAIN_AHEAD < n)
+				prefetch_look(service, &entries[i + DRAIN_AHEAD]);
+			drain_entry(service, base, &entries[i], now_ns);
+		}
+		done += n;
 		*drained += n;
 	}
 	return true;
 }
 
-/* As drain_lane, of what is to be read of a young lane by now. */
+/* Reads what is to be read of a young lane by now. As drain_lane. */
 static bool drain_young(tw_service *service, struct tw__local *local, uint64_t end, uint64_t now_ns,
 			bool all, uint64_t *drained)
 {
@@ -321,26 +251,22 @@ static bool drain_young(tw_service *service, struct tw__local *local, uint64_t e
 	 */
 	uint64_t near = tw__ticks_down(service, now_ns - service->time.start_ns) + TW__YOUNG_TICKS +
 			ROUNDING_TICKS;
-	unsigned blocks = UINT_MAX;
+	uint64_t before = *drained, most = UINT64_MAX;
 	if (!all && soonest >= near) {
 		bool wanted = soonest < near + AHEAD_TICKS || tw__young_is_long(local) ||
 			      service->driver->drains_young ||
 			      sequence - local->young_since > TW__EPOCHS / 2;
-		blocks = (unsigned)(tw__lane_backlog(young) / (8 * TW__BLOCK_ENTRIES)) + 1;
-		blocks = wanted ? blocks : 0;
+		most = wanted ? YOUNG_ENTRIES + tw__lane_backlog(young) / YOUNG_PART : 0;
 	}
-	uint64_t before = *drained;
-	bool room = drain_lane(service, young, &local->young_base, end, blocks, now_ns, drained);
-	if (tw__lane_head(young) >= end) {
+	bool room = drain_lane(service, young, &local->young_base, end, most, now_ns, drained);
+	uint64_t kept = tw__kept(local), read = tw_load_relaxed(&local->kept) + *drained - before;
+	if (tw__lane_head(young) >= end)
 		local->young_since = sequence;
-		tw_store_relaxed(&local->kept, tw__kept(local));
-	} else {
-		if (local->young_base.sequence > local->young_since)
-			local->young_since = local->young_base.sequence;
-		uint64_t kept = tw__kept(local),
-			 read = tw_load_relaxed(&local->kept) + *drained - before;
-		tw_store_relaxed(&local->kept, (int64_t)(kept - read) < 0 ? kept : read);
-	}
+	else if (local->young_base.sequence > local->young_since)
+		local->young_since = local->young_base.sequence;
+	if (tw__lane_head(young) < end && (int64_t)(kept - read) > 0)
+		kept = read;
+	tw_store_relaxed(&local->kept, kept);
 	return room;
 }
 
@@ -360,8 +286,7 @@ uint64_t tw__drain(tw_service *service, bool all, bool *again)
 				return drained;
 			}
 		}
-		if (!drain_lane(service, lane, &local->base, end, BLOCKS_PER_TURN, now_ns,
-				&drained)) {
+		if (!drain_lane(service, lane, &local->base, end, NEAR_ENTRIES, now_ns, &drained)) {
 			*again = true;
 			return drained;
 		}

@@ -4,11 +4,8 @@
 
 #include "wheel/core/service.h"
 
-/*
- * A block: what is drained of a lane in one step. Long: most words are superseded within it and not
- * looked at.
- */
-enum { TW__EPOCHS = 1024, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES };
+/* Numbers of the gate that are remembered. */
+enum { TW__EPOCHS = 1024 };
 
 /* By sequence number of the gate's word; the driver's. */
 struct tw__bases {

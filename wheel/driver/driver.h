@@ -41,7 +41,6 @@ struct tw__driver {
 	uint32_t polls;
 	struct tw__bases bases;
 	struct tw__park park;
-	struct tw__sweep sweep;
 	/* when memory begins to go back, if things stay as they are; 0: there is little to give */
 	uint64_t purge_ns;
 	struct tw__loop loop;
@@ -49,7 +48,6 @@ struct tw__driver {
 	struct tw__wheel_memory memory;
 	struct tw__tick_thread tick_thread;
 	bool drains_young; /* polls read the young lanes whatever is in them, in parts */
-	struct tw__entry block[TW__BLOCK_ENTRIES]; /* copied out of a lane */
 };
 
 /*

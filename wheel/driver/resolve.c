@@ -209,26 +209,6 @@ static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for w
 	return resolve_slowly(service, what_for, place, entry, word);
 }
 
-/* No words are read: the latest generations and the locations are the driver's own. */
-static void resolve_sweep(const tw_service *service, const struct tw__place *place,
-			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
-{
-	const uint32_t *latest = service->slots.latest_generations;
-	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(&latest[tw__entry_slot(entries[i])]);
-	bool relocated = tw_load_relaxed(&service->slots.written[TW__LOCATIONS]);
-	for (unsigned i = 0; relocated && i < n; i++)
-		tw_prefetch_write(&service->slots.locations[tw__entry_slot(entries[i])]);
-	for (unsigned i = 0; i < n; i++) {
-		bool dead = tw__entry_generation(entries[i]) < latest[tw__entry_slot(entries[i])];
-		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
-	}
-	if (tw_unlikely(relocated))
-		for (unsigned i = 0; i < n; i++)
-			if (is_superfluous(service, place, entries[i]))
-				due_ticks[i] = TW__TICK_DEAD;
-}
-
 /* Of RELOCATED timers; without a branch. */
 static void prefetch_locations(const tw_service *service, const tw__wheel_entry *entries,
 			       unsigned n)
@@ -246,10 +226,6 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	tw_service *service = context;
-	if (what_for == TW__RESOLVE_SWEEP && service->driver->sweep.by_drained) {
-		resolve_sweep(service, place, entries, n, due_ticks);
-		return;
-	}
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);

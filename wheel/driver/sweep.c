@@ -1,13 +1,7 @@
 /*
- * Sweeping: dropping the entries that cancelled timers leave in the wheel (G11).
- *
- * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn
- * (G12). The words' lines belong to the cores that cancel and schedule, and each look takes one
- * away. So while a sweep may come, drains write the latest generation of each slot down, in an
- * array of the driver's own (drain.c), and the sweep drops the entries of earlier generations. If
- * that has left too many, the next sweep reads the words.
- *
- * Entries of ended timers also leave the chunks that wait in outboxes.
+ * Sweeping: dropping the entries that cancelled timers leave in the wheel (G11). When the dead may
+ * outnumber the live, a sweep goes through all buckets, a part in each turn (G12), and reads the
+ * word of each entry. Entries of ended timers also leave the chunks that wait in outboxes.
  */
 #include "wheel/core/service.h"
 #include "wheel/core/wake.h"
@@ -17,63 +11,34 @@
 
 enum { SWEEP_STEP = 4096 }; /* entries swept in a turn, at least */
 
-static struct tw__dead count_dead(tw_service *service)
-{
-	return tw__count_dead(service, service->driver->wheel.entries);
-}
-
 bool tw__sweep_wanted(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__dead dead = count_dead(service);
-	service->driver->sweep.writes_down = dead.dead > dead.live / 4 + dead.allowed;
+	struct tw__dead dead = tw__count_dead(service, service->driver->wheel.entries);
 	return dead.dead > dead.live + dead.allowed;
-}
-
-static void sweep_start(tw_service *service, bool by_drained)
-{
-	service->driver->sweep.by_drained = by_drained;
-	service->driver->sweep.drained_suffices = true;
-	tw__wheel_sweep_start(&service->driver->wheel);
-}
-
-/* Looks again: cancels wake only a driver that sleeps. */
-static void sweep_end(tw_service *service)
-{
-	struct tw__dead dead = count_dead(service);
-	if (service->driver->sweep.by_drained)
-		service->driver->sweep.drained_suffices = dead.dead <= dead.live / 2 + dead.allowed;
-	bool wanted = tw__sweep_wanted(service);
-	/* those that a sweep by words has left stand in young lanes */
-	service->driver->drains_young = wanted && !service->driver->sweep.by_drained;
-	if (wanted)
-		sweep_start(service, service->driver->sweep.drained_suffices);
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
 {
 	TW_ASSERT_DRIVER(service);
-	if (!tw__wheel_sweeping(&service->driver->wheel)) {
-		if (!look || !tw__sweep_wanted(service))
-			return;
-		sweep_start(service, service->driver->sweep.drained_suffices);
-	}
-	if (!tw__wheel_sweep(&service->driver->wheel,
-			     /* more where more comes in, to get ahead of the cancels */
-			     SWEEP_STEP + service->driver->wheel.entries / 256 + 2 * drained))
-		sweep_end(service);
+	struct tw__wheel *wheel = &service->driver->wheel;
+	if (!tw__wheel_sweeping(wheel) && !(look && tw__sweep_wanted(service)))
+		return;
+	tw__wheel_sweep_start(wheel);
+	/* more where more comes in, to get ahead of the cancels */
+	if (tw__wheel_sweep(wheel, SWEEP_STEP + wheel->entries / 256 + 2 * drained))
+		return;
+	/* looks again: cancels wake only a sleeper. What is dead now is in young lanes */
+	service->driver->drains_young = tw__sweep_wanted(service);
+	if (service->driver->drains_young)
+		tw__wheel_sweep_start(wheel);
 }
 
 void tw__sweep_all(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__wheel *wheel = &service->driver->wheel;
-	if (service->driver->sweep.by_drained && tw__wheel_sweeping(wheel))
-		tw__wheel_sweep(wheel, UINT64_MAX);
-	if (!tw__wheel_sweeping(wheel))
-		sweep_start(service, false);
-	tw__wheel_sweep(wheel, UINT64_MAX);
-	service->driver->sweep.drained_suffices = false;
+	tw__wheel_sweep_start(&service->driver->wheel);
+	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
 }
 
 /* An entry whose timer is not armed is dead: an arm brings another one. */

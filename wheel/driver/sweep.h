@@ -5,13 +5,6 @@
 #include "wheel/driver/outbox.h"
 #include "wheel/core/service.h"
 
-/* The driver's. */
-struct tw__sweep {
-	bool by_drained;  /* the sweep under way, or the last one, goes by latest generations */
-	bool writes_down; /* drains write down what generations slots have reached */
-	bool drained_suffices; /* the next sweep can go by that */
-};
-
 /* Sweeps a part if a sweep is under way, or, with `look`, if one is wanted. */
 void tw__sweep(tw_service *service, uint64_t drained, bool look);
 

@@ -161,14 +161,14 @@ static size_t whole_pages(size_t bytes)
  *   outboxes   packed, no more than in the wheel, and a chunk that is not full for each outbox
  *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c,
  *              may_submit)
- *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
- *              outboxes and batches may still need (drain.c)
+ *   lanes      a segment is drained only while there is a chunk for each of its entries, beside
+ *              what outboxes and batches may still need (drain.c)
  *   spare      what a step of a poll brings before it is packed, and chunks split for a budget
  */
 static size_t first_chunks(const struct tw__driver *driver, struct tw__wheel_size size)
 {
 	return tw__wheel_chunks_for(size, ENTRIES_FIRST) + tw__wheel_slack(size) +
-	       TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&driver->outboxes);
+	       TW__SPARE_CHUNKS + TW__SEGMENT_ENTRIES + tw__outbox_reserve(&driver->outboxes);
 }
 
 /* For each slot: what its entries fill, and a quarter of that for batches. */

@@ -45,13 +45,9 @@ static const struct {
 	size_t pointer, item_bytes;
 	bool prefers_huge_pages;
 } arrays[TW__SLOT_ARRAYS] = {
-    [TW__WORDS] = ARRAY(words, true),
-    [TW__RECORDS] = ARRAY(records, true),
-    [TW__LOCATIONS] = ARRAY(locations, false),
-    [TW__FAR_TICKS] = ARRAY(far_ticks, false),
-    [TW__LATEST_GENERATIONS] = ARRAY(latest_generations, true),
-    [TW__LINKS] = ARRAY(links, false),
-    [TW__EXTS] = ARRAY(exts, false),
+    [TW__WORDS] = ARRAY(words, true),          [TW__RECORDS] = ARRAY(records, true),
+    [TW__LOCATIONS] = ARRAY(locations, false), [TW__FAR_TICKS] = ARRAY(far_ticks, false),
+    [TW__LINKS] = ARRAY(links, false),         [TW__EXTS] = ARRAY(exts, false),
     [TW__SERIES] = ARRAY(series, false),
 };
 

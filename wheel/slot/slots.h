@@ -105,7 +105,6 @@ enum tw__slot_array {
 	TW__RECORDS,
 	TW__LOCATIONS,
 	TW__FAR_TICKS,
-	TW__LATEST_GENERATIONS,
 	TW__LINKS,
 	TW__EXTS,
 	TW__SERIES,
@@ -133,8 +132,6 @@ struct tw__slots {
 	struct tw__record *records;
 	struct tw__location *locations;
 	_Atomic uint64_t *far_ticks; /* WORD6 */
-	/* the driver's: the latest one that it has seen of a slot */
-	uint32_t *latest_generations;
 	struct tw__link *links;
 	/* by block: what generations go on from; under the lock */
 	uint32_t *first_generations;

@@ -114,10 +114,10 @@ Test(driver_young, order_holds_where_the_clock_leaps)
 }
 
 /*
- * The wheel has chunks for `blocks` blocks, of one entry here, in the turn in which both lanes
- * bring a timer for one tick.
+ * The wheel has chunks for `takes` takes, of one entry here, in the turn in which both lanes bring
+ * a timer for one tick.
  */
-static void run_short_of_chunks(unsigned blocks)
+static void run_short_of_chunks(unsigned takes)
 {
 	reopen_rig(NULL);
 	rig.service->time.has_young = true;
@@ -132,7 +132,7 @@ static void run_short_of_chunks(unsigned blocks)
 	expect_eq(tw__lane_backlog(young()), 1);
 	boxes->submit_limit +=
 	    (uint32_t)(tw__wheel_chunks_left(wheel) - wheel->slack - TW__SPARE_CHUNKS -
-		       TW__BLOCK_ENTRIES - tw__outbox_reserve(boxes) - blocks);
+		       TW__SEGMENT_ENTRIES - tw__outbox_reserve(boxes) - takes);
 	tw_service_advance(rig.service, TW_NO_LIMIT);
 	boxes->submit_limit = limit;
 	rig_advance(&rig, 20 * MS);
@@ -140,8 +140,8 @@ static void run_short_of_chunks(unsigned blocks)
 
 Test(driver_young, order_holds_where_chunks_run_out)
 {
-	for (unsigned blocks = 0; blocks <= 3; blocks++) {
-		run_short_of_chunks(blocks);
+	for (unsigned takes = 0; takes <= 3; takes++) {
+		run_short_of_chunks(takes);
 		expect_eq(rig.ran, 2);
 		expect_eq(rig.events[0].id, 0);
 		expect_eq(rig.events[1].id, 1);
@@ -190,7 +190,7 @@ Test(driver_young, a_turn_reads_a_part_of_a_long_lane)
 	for (uint64_t before = 0, turn = 0; turn < 50; turn++, before = in_wheel()) {
 		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
 		tw_service_advance(rig.service, TW_NO_LIMIT);
-		expect_le(in_wheel() - before, 3 * TW__BLOCK_ENTRIES);
+		expect_le(in_wheel() - before, LONG / 5);
 	}
 	expect_lt(tw__lane_backlog(young()), LONG / 12);
 }
