@@ -23,7 +23,7 @@ static void results_put(struct tw__results *results)
 		tw__free(results);
 }
 
-/* Results that were delivered stay with their listeners. */
+/* Results that were delivered belong to their listeners. */
 int tw__results_reserve(struct tw_limiter *l)
 {
 	struct tw__results *old = l->results;
@@ -74,7 +74,7 @@ void tw__idle_reached(struct tw_limiter *l)
 		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
 }
 
-/* The event, or a listener. */
+/* Calls the event, or a listener, without the lock. */
 static void tell_one(struct tw_limiter *l)
 {
 	struct tw__inside inside;

@@ -90,7 +90,7 @@ struct tw__due {
 /* Of a job with times, retries or more callbacks. The others share one. */
 struct tw__job_options {
 	struct tw__job *job;
-	struct tw__due due; /* tw__job_time */
+	struct tw__due due; /* its ring is tw__job_time */
 	uint64_t until_ns;  /* of the stay in line, the attempt or the delay; UINT64_MAX: none */
 	uint64_t total_until_ns, retry_deadline_ns; /* the same */
 	uint64_t delay_ns;                          /* of the next retry, without jitter */
@@ -127,7 +127,7 @@ struct tw__job {
 	_Atomic uint32_t bell; /* 1: tw__job_answers; they sleep on it */
 };
 
-/* Jobs in order of priority, first in first out. */
+/* Jobs in order of priority; those of one priority are first in, first out. */
 struct tw__job_line {
 	struct tw__job *first;
 	uint64_t count;
@@ -211,7 +211,6 @@ struct tw_limiter {
 
 _Static_assert(offsetof(struct tw_limiter, object.lock) == TW__CACHE_LINE, "lines");
 
-/* Never written. */
 extern struct tw__job_options tw__plain_options;
 
 static inline bool tw__job_is_plain(const struct tw__job *job)
@@ -235,20 +234,20 @@ static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw
 	return tw__lesser(job->options->task.permits, l->permits.limit);
 }
 
-/* tw_job_wait waits no longer. */
+/* tw_job_wait returns the result. */
 static inline bool tw__job_answers(const struct tw__job *job)
 {
 	return job->state >= TW__JOB_TOLD ||
 	       (job->state == TW__JOB_SETTLED && job->status == TW_JOB_STATUS_TIMED_OUT);
 }
 
-/* As of the submit. */
+/* The handle of the submit. */
 static inline tw_job tw__job_handle(const struct tw__job *job)
 {
 	return (tw_job){.id = tw__node_handle(&job->node)};
 }
 
-/* As of the last attempt. */
+/* The handle of the last attempt. */
 static inline tw_job tw__attempt_handle(const struct tw__job *job)
 {
 	return (tw_job){.id = tw__node_handle(&job->node), .attempt = job->attempts};
@@ -259,21 +258,20 @@ static inline tw_job tw__attempt_handle(const struct tw__job *job)
 void tw__job_line_add(struct tw__job_line *line, struct tw__job *job);
 void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job);
 
-/* Rings at that instant instead; UINT64_MAX: never. */
+/* Lets the due ring at that instant, and no other. UINT64_MAX: it does not ring. */
 void tw__due_set(struct tw__due *due, uint64_t at_ns);
 void tw__due_stop(struct tw__due *due);
 
-/* The function of an attempt that took a token is called next. */
+/* Counts the start of an attempt that took a token: its function is called next. */
 void tw__rate_begin(struct tw_limiter *l);
 
 /* starts 0: no rate. Returns 0, or -ENOMEM: nothing has changed. */
 int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns);
 
-/* Into line, for the first time; for a retry. */
+/* Puts the job into line: for the first time; for a retry. */
 void tw__job_accept(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* Out of line, or from those delayed. */
 void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 /* Takes over what came, in that number of steps at most; a job takes two. */
@@ -291,60 +289,56 @@ int tw__limiter_enter(const char *call, struct tw_limiter *l);
  */
 void tw__limiter_leave(struct tw_limiter *l, uint32_t n);
 
-/* The first in line may start. If it lacks only a token, the limiter looks again then. */
+/* Tells whether the first in line may start. If it lacks only a token, the limiter looks again. */
 bool tw__limiter_may_start(struct tw_limiter *l);
 
-/* By max_pending, another job may wait. */
 bool tw__limiter_has_room(struct tw_limiter *l);
 
 /* -------------------------------------------------------------------- settle.c */
 
-/* The job is in no line; tw__job_go_on is next. */
+/* Makes the result final. The job is in no line. tw__job_go_on is next. */
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error);
 
-/* Settles the job with what its last attempt has left. */
 void tw__settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 void tw__job_wake(struct tw__job *job);
 
-/* Frees the node if it is time. */
+/* Frees the node of a FINISHED job if its timer is in, and nobody waits for it or its result. */
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
-/* `stop` is due for the attempt, once. */
 void tw__job_stop(struct tw__job *job);
 
-/* It has really ended; tw__job_go_on is next. */
+/* The attempt has really ended: its permits return. tw__job_go_on is next. */
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
 		     uint64_t now_ns);
 
-/* A retry after this delay is within the count and the times. */
+/* Tells whether a retry after this delay is within the count and the times. */
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns,
 		       uint64_t delay_ns);
 
-/* The same, before the delay is known. */
+/* The same, before jitter and retry.allow choose the delay. */
 bool tw__job_may_want_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);
 
 /* Sets the due for the job's next instant, or stops it. */
 void tw__job_keep_time(struct tw__job *job);
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
-/* If a time of the job has passed, does what follows. tw__job_go_on is next. */
+/* Does what follows if a time of the job has passed; else false. tw__job_go_on is next. */
 bool tw__job_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 /* ---------------------------------------------------------------------- idle.c */
 
-/* Room for one result more than there may come. 0 or -ENOMEM. */
+/* Makes room for one result more than there may come. Returns 0 or -ENOMEM. */
 int tw__results_reserve(struct tw_limiter *l);
 struct tw_job_result tw__result_of(const struct tw__job *job);
 
-/* Calls `event` for something of this job, or NULL. Without the lock. */
+/* Calls `event`, without the lock. job is what it is about, or NULL. */
 void tw__tell_event(struct tw_limiter *l, const struct tw__job *job,
 		    const struct tw_limiter_event *event);
 
-/* All jobs are finished. Listeners are due. */
 void tw__idle_reached(struct tw_limiter *l);
 
-/* The listener is called next, with the results. */
+/* tw__tell_idle calls the listener next, with the results of now. */
 void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
 
 /* Calls those that are due, without the lock. The caller is a user. */
@@ -369,7 +363,6 @@ enum tw__teller {
  */
 void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller);
 
-/* The ring of a job's due. */
 void tw__job_time(struct tw__due *due);
 
 /* Calls one thing that the tick thread has left, without the lock. The caller is a user. */

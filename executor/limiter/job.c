@@ -64,7 +64,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job
 	return o;
 }
 
-/* A job that nobody knows yet. */
+/* Makes a job that nobody else knows yet. */
 static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns,
 		struct tw__job **out)
 {
@@ -73,7 +73,7 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 	if (r)
 		return r;
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
-	/* the node's head is its table's */
+	/* the head belongs to the table of nodes */
 	memset((char *)job + sizeof job->node, 0, sizeof *job - sizeof job->node);
 	job->fn = task->fn;
 	job->arg = task->arg;
@@ -89,14 +89,14 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 	return job->options ? 0 : -ENOMEM;
 }
 
-/* Whether the limiter takes this job, apart from memory. */
+/* Tells whether the limiter takes this job, apart from memory. */
 static int admit(struct tw_limiter *l, const struct tw__job *job)
 {
 	uint32_t permits = job->options->task.permits;
 	if (tw_load_relaxed(&l->object.closed))
 		return -ESHUTDOWN;
 	if (permits > l->permits.limit)
-		return -EINVAL; /* told after the unlock */
+		return -EINVAL; /* submit tells the misuse hook, after the unlock */
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
 	bool fits = l->permits.out + l->line.count + l->line.extra + permits <= l->permits.limit;
@@ -108,7 +108,7 @@ static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t dea
 {
 	int r;
 	bool in_time = true;
-	tw__job_keep_time(job); /* it rings */
+	tw__job_keep_time(job); /* its timer rings the limiter */
 	while ((r = admit(l, job)) == -EAGAIN && in_time) {
 		if (job->options->total_until_ns <= tw_service_now(l->service))
 			return 0;
@@ -120,7 +120,7 @@ static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t dea
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
-/* The submit of a job that needs the lock, which is held. */
+/* Submits a job that needs the lock, which is held. */
 static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limiter_task *task,
 		 uint64_t now_ns, tw_job *out)
 {
@@ -130,8 +130,8 @@ static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limi
 		tw__object_use(&l->object);
 		r = admit_waiting(l, job,
 				  is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns));
-		l->object.users--;                   /* not the last one: its creator is */
-		now_ns = tw_service_now(l->service); /* it comes into line now */
+		l->object.users--; /* the limiter's creator is still one */
+		now_ns = tw_service_now(l->service);
 	}
 	if (!r && l->config.flags & TW_LIMITER_COLLECT)
 		r = tw__results_reserve(l);
@@ -196,7 +196,7 @@ int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
 
 /* --------------------------------------------------- complete, cancel, priority */
 
-/* The entry of the calls that follow, as tw__limiter_enter. *out: the handle's job, or NULL. */
+/* As tw__limiter_enter, for the calls that follow. *out is the handle's job, or NULL. */
 static int job_enter(const char *call, struct tw_limiter *l, tw_job handle, struct tw__job **out)
 {
 	int r = tw__limiter_enter(call, l);
@@ -208,7 +208,7 @@ static int job_enter(const char *call, struct tw_limiter *l, tw_job handle, stru
 	return 0;
 }
 
-/* Its function has not returned: nothing stops it any more, and only a retry may be too late. */
+/* The function has not returned. Nothing stops it any more, and only a retry can come too late. */
 static void complete_early(struct tw_limiter *l, struct tw__job *job)
 {
 	struct tw__job_options *o = job->options;
@@ -226,7 +226,7 @@ static int complete(struct tw_limiter *l, struct tw__job *job, uint64_t attempt,
 		    void *value)
 {
 	if (job && !(job->flags & TW__JOB_ASYNC))
-		return -EINVAL; /* tw_job_complete tells */
+		return -EINVAL; /* tw_job_complete tells the misuse hook */
 	if (!job || !job->took || job->flags & TW__JOB_COMPLETED ||
 	    (attempt && attempt != job->attempts))
 		return -EALREADY;
@@ -297,22 +297,21 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 	return is;
 }
 
-/* It goes behind the others of the priority. */
+/* The job goes behind the others of that priority. */
 static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority)
 {
 	if (!job || job->state >= TW__JOB_SETTLED)
 		return TW_GONE;
 	if (job->priority == priority)
 		return 0;
-	uint64_t now_ns = tw_service_now(l->service);
-	bool is_queued = job->state == TW__JOB_QUEUED, is_delayed = job->state == TW__JOB_DELAYED;
-	if (is_queued || is_delayed)
-		tw__job_leave_line(l, job, now_ns);
+	struct tw__job_line *line = job->state == TW__JOB_QUEUED    ? &l->line
+				    : job->state == TW__JOB_DELAYED ? &l->delayed
+								    : NULL;
+	if (line)
+		tw__job_line_remove(line, job);
 	job->priority = priority;
-	if (is_queued)
-		job->since_ns = now_ns;
-	if (is_queued || is_delayed)
-		tw__job_line_add(is_queued ? &l->line : &l->delayed, job);
+	if (line)
+		tw__job_line_add(line, job);
 	return 0;
 }
 
@@ -331,20 +330,20 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 
 /* --------------------------------------------------------------- wait, and ask */
 
-/* Its `done` has returned, and its result is not kept, or no longer. */
+/* `done` has returned, and the result is not kept, or a wait has taken it. */
 static bool has_no_result(const struct tw__job *job)
 {
 	return job->state >= TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
 }
 
-/* This thread is the one that drops the job next. */
+/* The calling thread drops the job next. */
 static bool is_dropped_here(struct tw_limiter *l, const struct tw__job *job)
 {
 	return l->ended && (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED) &&
 	       tw__inside_object(&l->object, &l->line);
 }
 
-/* The lock is given up. */
+/* The lock is given up meanwhile. */
 static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
 {
 	bool in_time = true;

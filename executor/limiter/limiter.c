@@ -23,7 +23,7 @@ static bool holds(struct tw_limiter *l, uint32_t max_concurrency)
 	       (!blocks || !capacity || max_concurrency < capacity);
 }
 
-/* Both are 0: no rate. TW_FOREVER: refilled by hand. */
+/* Both are 0 without a rate. With TW_FOREVER the bucket is refilled by hand. */
 static bool interval_fits(uint32_t starts, uint64_t interval_ns)
 {
 	return (interval_ns <= TW_MAX_DELAY_NS || interval_ns == TW_FOREVER) &&
@@ -138,7 +138,7 @@ int tw_limiter_destroy(tw_limiter *l)
 	}
 	struct tw__base base = tw__object_base(&l->object);
 	tw__object_close(&l->object);
-	tw__base_leave_work(&base, &l->run); /* it has nothing to run */
+	tw__base_leave_work(&base, &l->run); /* if it is still out, it finds no job */
 	tw__due_stop(&l->rate.due);
 	tw__limiter_leave(l, 0);
 	tw__object_lock(&l->object);
@@ -149,9 +149,9 @@ int tw_limiter_destroy(tw_limiter *l)
 /* -------------------------------------------------------------- idle and close */
 
 /*
- * What the tick thread has left first, since the executor may refuse without end. Then jobs in the
- * order in which they would have run; those that wait for a retry last. The lock is given up now
- * and then. The caller is a user. `inside` tells tw_job_wait who drops.
+ * Calls what the tick thread has left, since the executor may refuse it forever. Drops jobs in the
+ * order in which they would have run, and those that wait for a retry last. The lock is given up
+ * now and then. The caller is a user. By `inside`, tw_job_wait knows who drops.
  */
 static void drop_all(struct tw_limiter *l)
 {
@@ -161,7 +161,7 @@ static void drop_all(struct tw_limiter *l)
 	unsigned steps = 0;
 	l->ended = true;
 	if (tw__inside_object(&l->object, &l->line))
-		return; /* a job's done closes: the drop that calls it goes on */
+		return; /* a `done` that the drop calls has closed: that drop goes on */
 	tw__innermost_inside = &inside;
 	while (l->tells.first || (job = l->line.first) || (job = l->delayed.first)) {
 		if (l->tells.first) {
@@ -173,22 +173,22 @@ static void drop_all(struct tw_limiter *l)
 		tw__job_go_on(l, job, TW__CALLER);
 		tw__object_breathe(&l->object, &steps);
 	}
-	tw__tell_next(l); /* idle listeners, once */
+	tw__tell_next(l); /* idle listeners; one turn of them, since they may go on forever */
 	tw__innermost_inside = inside.outer;
 }
 
-/* Refuses jobs from now on. */
+/* Refuses jobs from now on, and knows all that came before. */
 static void begin_close(struct tw_limiter *l)
 {
 	if (tw__object_close(&l->object))
-		tw__object_ring(&l->object); /* threads that wait for room */
-	tw__inbox_look(l, UINT_MAX);         /* again: from here on nothing comes */
+		tw__object_ring(&l->object); /* threads that wait for room look */
+	tw__inbox_look(l, UINT_MAX);
 }
 
 /*
- * An idle that comes after the call's beginning is enough, once its listeners have returned. One of
- * before is not, even if its listeners are called only now: somebody has submitted since. The lock
- * is given up. The caller is a user.
+ * Waits for an idle that comes after the call's beginning, and whose listeners have returned. An
+ * earlier one is not enough, even if its listeners are called only now: somebody has submitted
+ * since. The lock is given up meanwhile. The caller is a user.
  */
 static int await_idle(struct tw_limiter *l, uint64_t deadline_ns, bool in_time, bool drops)
 {
@@ -207,7 +207,7 @@ static int await_idle(struct tw_limiter *l, uint64_t deadline_ns, bool in_time, 
 	}
 }
 
-/* mode NULL: the call only waits. */
+/* Without a mode the call only waits. */
 static int wait_or_close(const char *call, struct tw_limiter *l, uint64_t timeout_ns,
 			 const enum tw_close_mode *mode)
 {
@@ -238,7 +238,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	return wait_or_close(__func__, l, timeout_ns, &mode);
 }
 
-/* mode NULL: the limiter stays open. */
+/* Without a mode the limiter stays open. */
 static int listen(const char *call, struct tw_limiter *l, tw_idle_fn *fn, void *arg,
 		  const enum tw_close_mode *mode)
 {
@@ -287,7 +287,7 @@ int tw_limiter_set_paused(tw_limiter *l, bool paused)
 	if (r)
 		return r;
 	l->paused = paused;
-	tw__object_ring(&l->object); /* threads that wait for room */
+	tw__object_ring(&l->object); /* threads that wait for room look */
 	tw__limiter_leave(l, 1);
 	return 0;
 }

@@ -30,7 +30,7 @@
 
 /* --------------------------------------------------------------------- line */
 
-/* The link to the first of the ring of that priority, or to that of the next lower one. */
+/* The link to the ring of that priority, or to where it would be. */
 static struct tw__job **ring_of(struct tw__job_line *line, int16_t priority)
 {
 	struct tw__job **at = &line->first;
@@ -71,7 +71,6 @@ void tw__job_line_remove(struct tw__job_line *line, struct tw__job *job)
 
 /* -------------------------------------------------------------------- times */
 
-/* On the tick thread. */
 static void on_time(void *arg)
 {
 	struct tw__due *due = arg;
@@ -119,7 +118,7 @@ static uint64_t *start_at(struct tw__rate *rate, uint32_t place)
 	return &rate->starts_ns[((uint64_t)rate->first + place) % rate->room];
 }
 
-/* If none is there, the limiter looks again when the next one comes back. */
+/* Returns how many are there. If none is, the limiter looks again when the next one comes back. */
 static uint64_t tokens(struct tw_limiter *l)
 {
 	struct tw__rate *rate = &l->rate;
@@ -271,7 +270,7 @@ static bool somebody_will_look(const struct tw_limiter *l)
 		(l->paused || l->permits.out >= l->permits.limit || l->rate.due.is_out));
 }
 
-/* True: the caller submits `run`. */
+/* Keeps the rules of ACTIVE. True: the caller submits `run`. */
 static bool attend_to_inbox(struct tw_limiter *l)
 {
 	bool submits = false;

@@ -172,7 +172,7 @@ bool tw__job_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 			break;
 		}
 		/* fall through */
-	default: /* ASKING: also if it was cancelled, since the user's code may run on */
+	default: /* ASKING, also of a cancelled job: tw_job_wait need not wait for retry.allow */
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	}
 	return true;

@@ -1,14 +1,14 @@
 /* The runner, and the user code of jobs. Calls settle.c for what follows, and idle.c at the end. */
 #include "executor/limiter/internal.h"
 
-/* Not in the way of jobs without callbacks (tw__job_go_on). */
+/* Keeps out of the way of jobs without callbacks (tw__job_go_on). */
 #define NOT_INLINED __attribute__((noinline))
 
 /* ------------------------------------------------------------------ callbacks */
 
 enum step { STOP, DONE, RELEASE };
 
-/* One call. The lock is given up, and the job stays. */
+/* Calls one of the job's functions, without the lock. The job is BUSY, so it stays. */
 NOT_INLINED static void call(struct tw_limiter *l, struct tw__job *job, enum step step)
 {
 	const struct tw_limiter_task *task = &job->options->task;
@@ -62,7 +62,7 @@ static uint64_t draw_delay(struct tw_limiter *l, struct tw__job *job)
 	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
 }
 
-/* The job waits for its retry, or ended since. False: it has settled instead. */
+/* True: the job waits for its retry, or has ended since. False: it has settled instead. */
 NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wanted,
 			      uint64_t delay_ns)
 {
@@ -90,7 +90,7 @@ NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wa
 	return true;
 }
 
-/* The attempt has ended. True: as retry. False: the job has settled, or is ASKING. */
+/* Decides what follows an attempt. True: as retry. False: the job has settled, or is ASKING. */
 static bool decide(struct tw_limiter *l, struct tw__job *job)
 {
 	uint64_t now_ns = job->error ? tw_service_now(l->service) : 0;
@@ -131,7 +131,7 @@ NOT_INLINED static bool ask(struct tw_limiter *l, struct tw__job *job)
 		return false;
 	if (!is_valid) {
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
-		job->error = -EINVAL; /* told above */
+		job->error = -EINVAL; /* tw__bad tells the hook above */
 	}
 	return retry(l, job, wants && is_valid, (uint64_t)delay_ns);
 }
@@ -151,7 +151,7 @@ static void finish(struct tw_limiter *l, struct tw__job *job, enum tw__teller te
 		tw__tell_idle(l);
 }
 
-/* False: this thread must not, and leaves the job to the executor. */
+/* False: the thread must not call, and has left the job to the executor. */
 static bool calls(struct tw_limiter *l, struct tw__job *job, bool may)
 {
 	if (may)
@@ -178,7 +178,7 @@ void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller te
 		    ask(l, job))
 			return;
 	}
-	/* BUSY: it has timed out while retry.allow was asked */
+	/* it is BUSY if it has timed out while retry.allow was asked */
 	if (job->flags & (TW__JOB_STARTING | TW__JOB_BUSY))
 		return;
 	if (job->state == TW__JOB_SETTLED) {
@@ -191,7 +191,7 @@ void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller te
 		tw__job_wake(job);
 	}
 	if (job->state != TW__JOB_TOLD || job->took || job->flags & TW__JOB_ASKED)
-		return; /* who ends that goes on */
+		return; /* the thread that ends the attempt, or retry.allow, goes on */
 	if (job->options->task.release) {
 		if (!calls(l, job, teller != TW__TICK))
 			return;
@@ -224,7 +224,7 @@ void tw__tell_next(struct tw_limiter *l)
 	}
 }
 
-/* On the executor. The next hold of the lock submits it again. */
+/* Runs on the executor. The unlock that comes next submits it again. */
 void tw__limiter_tell(struct tw__work *work)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
@@ -290,13 +290,16 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 	if (job->flags & TW__JOB_ASYNC && r == TW_JOB_PENDING)
 		return;
 	if (r > 0 || r < -4095)
-		r = -EINVAL; /* the job's result; told to `done` */
+		r = -EINVAL; /* the result, which `done` tells */
 	job->flags |= TW__JOB_STOPPED;
 	tw__job_look(l, job, now_ns);
 	tw__attempt_end(l, job, r, value, now_ns);
 }
 
-/* One attempt, and what follows. The lock is given up. True: another runner goes on since. */
+/*
+ * Makes one attempt, and calls what follows. The lock is given up meanwhile. True: `run` was
+ * submitted for the next job since the function has returned.
+ */
 static bool run_first(struct tw_limiter *l, uint64_t *now_ns)
 {
 	struct tw__job *job = begin(l, *now_ns);
@@ -315,7 +318,7 @@ static bool run_first(struct tw_limiter *l, uint64_t *now_ns)
 	*now_ns = tw_service_now(l->service);
 	tw__object_lock(&l->object);
 	if (!l->line.first || l->line.first->priority < 0)
-		tw__inbox_look(l, UINT_MAX); /* else the inbox, of priority 0, is not next */
+		tw__inbox_look(l, UINT_MAX); /* else no job there, of priority 0, is next */
 	bool was_out = l->run_out;
 	returned(l, job, r, see.value, *now_ns);
 	tw__job_go_on(l, job, TW__EXECUTOR);
@@ -323,8 +326,8 @@ static bool run_first(struct tw_limiter *l, uint64_t *now_ns)
 }
 
 /*
- * After a slice the runner goes to the end of the executor's queue. The number of jobs is for
- * clocks that stand still.
+ * After a slice the runner goes to the end of the executor's queue. The number of jobs ends a slice
+ * by a clock that stands still.
  */
 void tw__limiter_run(struct tw__work *work)
 {
@@ -337,7 +340,7 @@ void tw__limiter_run(struct tw__work *work)
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
 		struct tw__job *first = l->line.first;
 		if (first && !tw__job_is_plain(first) && tw__job_look(l, first, now_ns)) {
-			/* the tick thread may look later */
+			/* its time has passed, and the tick thread has not looked yet */
 			tw__job_go_on(l, first, TW__EXECUTOR);
 			continue;
 		}
