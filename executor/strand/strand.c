@@ -83,6 +83,8 @@ static int submit(tw_strand *strand, tw_fn *fn, void *arg, const struct tw_stran
 	struct tw__node *node;
 	uint32_t flags = spec->flags, at = flags & TW_TASK_AT;
 	bool delayed = when_ns || at;
+	if (tw_unlikely(!at && when_ns > TW_MAX_DELAY_NS))
+		return -ERANGE; /* the caller tells the misuse hook */
 	int r = tw__node_get(tw__strand_tasks(strand), &strand->object, &node);
 	if (tw_unlikely(r))
 		return r;
@@ -125,8 +127,6 @@ int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *ar
 		       tw_strand_task_id *out)
 {
 	int r = strand && !fn ? tw__invalid("fn is NULL") : strand_check(strand);
-	if (!r && delay_ns > TW_MAX_DELAY_NS)
-		r = -ERANGE; /* told below */
 	if (tw_likely(!r))
 		r = submit(strand, fn, arg, &no_options, NULL, delay_ns, out);
 	return tw_likely(!r) ? 0 : refused(__func__, r, out);
@@ -165,11 +165,7 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 		return refused(NULL, r, out); /* told */
 	bool by_period = spec.period && !(spec.flags & TW_TASK_AT);
 	uint64_t when_ns = by_period ? period.first_ns : spec.delay_ns;
-	if (!(spec.flags & TW_TASK_AT) && when_ns > TW_MAX_DELAY_NS)
-		r = -ERANGE; /* told below */
-	if (!r)
-		r = submit(strand, spec.fn, spec.arg, &spec, spec.period ? &period : NULL, when_ns,
-			   out);
+	r = submit(strand, spec.fn, spec.arg, &spec, spec.period ? &period : NULL, when_ns, out);
 	return r ? refused(__func__, r, out) : 0;
 }
 
