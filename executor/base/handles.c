@@ -96,12 +96,14 @@ static struct tw__node *take(struct tw__nodes *nodes, uint32_t *index, uint32_t 
 	struct tw__slab *slab = first_slab(&nodes->partial);
 	if (!slab)
 		return NULL;
-	*index = slab->free ? slab->free - 1 : slab->first + slab->fresh++;
-	*generation = ++slab->generation;
+	bool fresh = !slab->free;
+	*index = fresh ? slab->first + slab->fresh++ : slab->free - 1;
 	struct tw__node *node = node_of(nodes, slab, *index);
-	slab->free = slab->free ? node->next : 0;
-	nodes->idle -= slab->used++ == 0;
-	if ((!slab->free && slab->fresh == TW__NODE_SLAB) || slab->generation == UINT32_MAX)
+	if (!fresh)
+		slab->free = node->next;
+	nodes->idle -= slab->used == 0;
+	*generation = ++slab->generation;
+	if (++slab->used == TW__NODE_SLAB || slab->generation == UINT32_MAX)
 		tw__line_leave(&nodes->partial, &slab->place);
 	return node;
 }
@@ -137,7 +139,7 @@ void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
 }
 
 /* Returns memory that is the system's, or NULL. */
-static char *give_back(struct tw__nodes *nodes, struct tw__node *node)
+static inline char *give_back(struct tw__nodes *nodes, struct tw__node *node)
 {
 	struct tw__slab *slab = slab_of(nodes, node->index);
 	char *memory = slab->memory;
@@ -160,28 +162,33 @@ static char *give_back(struct tw__nodes *nodes, struct tw__node *node)
 	return memory;
 }
 
-void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
+static void unmap(const struct tw__nodes *nodes, char *memory)
 {
 	size_t bytes = TW__NODE_SLAB * nodes->node_size;
+	if (tw_unlikely(memory) && munmap(memory, bytes)) /* no room for more mappings */
+		madvise(memory, bytes, MADV_DONTNEED);
+}
+
+void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
+{
 	for (uint32_t i = 0; i < batch->count;) {
 		char *memory = NULL;
 		tw__tiny_lock(&nodes->lock);
 		while (i < batch->count && !memory)
 			memory = give_back(nodes, batch->nodes[i++]);
 		tw__tiny_unlock(&nodes->lock);
-		if (tw_unlikely(memory) && munmap(memory, bytes)) /* no room for more mappings */
-			madvise(memory, bytes, MADV_DONTNEED);
+		unmap(nodes, memory);
 	}
 	batch->count = 0;
 }
 
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 {
-	struct tw__node_batch batch;
-	batch.count = 1;
-	batch.nodes[0] = node;
 	tw_store_relaxed(&node->owner, NULL);
-	tw__node_put_batch(nodes, &batch);
+	tw__tiny_lock(&nodes->lock);
+	char *memory = give_back(nodes, node);
+	tw__tiny_unlock(&nodes->lock);
+	unmap(nodes, memory);
 }
 
 struct tw__node *tw__node_find(struct tw__nodes *nodes, const struct tw__object *owner,

@@ -67,5 +67,8 @@ void tw__heap_remove(struct tw__heap *heap, const struct tw__task *task)
 			break;
 		put(heap, hole, heap->nodes[child]);
 	}
-	sift_up(heap, hole, last);
+	if (hole == task->index) /* it has not gone down: it may go up */
+		sift_up(heap, hole, last);
+	else
+		put(heap, hole, last);
 }

@@ -120,7 +120,7 @@ void tw__heap_remove(struct tw__heap *heap, const struct tw__task *task);
 void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n);
 
 /* Calls the done function, if there is one. item: as of the thread's inside. Without the lock. */
-void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, const void *item,
+void tw__scheduler_tell(tw_scheduler *scheduler, const struct tw__told *told, const void *item,
 			enum tw_fate fate, int result);
 
 /* The work. */

@@ -18,15 +18,15 @@ static bool is_in_turn(const tw_scheduler *scheduler)
 	return tw__inside_object(&scheduler->object, scheduler);
 }
 
-void tw__scheduler_tell(tw_scheduler *scheduler, struct tw__told told, const void *item,
+void tw__scheduler_tell(tw_scheduler *scheduler, const struct tw__told *told, const void *item,
 			enum tw_fate fate, int result)
 {
 	struct tw__inside inside;
-	if (!told.done)
+	if (!told->done)
 		return;
-	tw__inside_begin(&inside, &scheduler->object, item, TW__NAMED_BY(told.done), told.arg,
-			 told.name, told.context);
-	told.done(told.arg, fate, result);
+	tw__inside_begin(&inside, &scheduler->object, item, TW__NAMED_BY(told->done), told->arg,
+			 told->name, told->context);
+	told->done(told->arg, fate, result);
 	tw__inside_end(&inside);
 }
 
@@ -89,8 +89,8 @@ static int call(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *
 	tw__inside_end(&inside);
 	if (result == TW_TURN_AGAIN && !turn->next)
 		result = TW_TURN_DONE;
-	if (result != TW_TURN_AGAIN)
-		tw__scheduler_tell(scheduler, task->told, scheduler, TW_FATE_FIRED, result);
+	if (result != TW_TURN_AGAIN && task->told.done)
+		tw__scheduler_tell(scheduler, &task->told, scheduler, TW_FATE_FIRED, result);
 	/* planted: priority_stays */
 	current_priority = former;
 	return result;
@@ -105,7 +105,7 @@ static void end(tw_scheduler *scheduler, struct tw__task *task, int result)
 		bool cancelled = task->node.flags;
 		task->node.flags = true;
 		tw__object_unlock(&scheduler->object);
-		tw__scheduler_tell(scheduler, task->told, NULL,
+		tw__scheduler_tell(scheduler, &task->told, NULL,
 				   cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED,
 				   cancelled ? -ECANCELED : -ESHUTDOWN);
 		tw__object_lock(&scheduler->object);

@@ -236,7 +236,7 @@ static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_
 		return;
 	object->releasing++;
 	tw__object_unlock(object);
-	tw__scheduler_tell(scheduler, told, NULL, fate,
+	tw__scheduler_tell(scheduler, &told, NULL, fate,
 			   fate == TW_FATE_CANCELLED ? -ECANCELED : -ESHUTDOWN);
 	tw__object_lock(object);
 	object->releasing--;
