@@ -92,7 +92,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 			tw__base_leave(&base, TW__BASE_OVER);
 		return 0;
 	}
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	if (tw__inside_object(object, NULL) || scheduler->owned) {
 		bool busy = !tw__inside_object(object, NULL);
 		tw__object_unlock(object);
@@ -116,7 +116,7 @@ int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_s
 		r = TW__ACTIONS_CHECK(__func__, scheduler);
 	if (r)
 		return r;
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	struct tw_action_scheduler_stats stats = scheduler->stats;
 	stats.actions = scheduler->owned;
 	tw__object_unlock(&scheduler->object);
@@ -150,7 +150,7 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 	int r = TW__ACTIONS_CHECK(__func__, scheduler);
 	if (r)
 		return r;
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	struct tw_action *action = new_action(scheduler, fn, release);
 	tw__object_unlock(&scheduler->object);
 	if (!action)
@@ -164,7 +164,7 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 static void frame_came(void *arg)
 {
 	tw_action_scheduler *scheduler = arg;
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	if (scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
 		scheduler->turn = true;
@@ -177,7 +177,7 @@ static void frame_came(void *arg)
 /* A timer at the next instant start + n / fps after now, rounded up. */
 static int ask_for_frame(tw_action_scheduler *scheduler)
 {
-	tw_service *service = tw__actions_service(scheduler);
+	tw_service *service = scheduler->config.service;
 	uint64_t fps = scheduler->config.frames_per_second,
 		 passed_ns = tw__actions_now(scheduler) - scheduler->start_ns;
 	unsigned __int128 second = 1000000000;
@@ -222,7 +222,7 @@ static void on_due(void *arg)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	if (action->timed && action->timer.id == tw_self().id) {
 		action->timed = false;
 		scheduler->stats.armed--;
@@ -238,7 +238,7 @@ static void on_due(void *arg)
 static int set_timer(struct tw_action *action, uint64_t at_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	tw_service *service = tw__actions_service(scheduler);
+	tw_service *service = scheduler->config.service;
 	tw_timer timer;
 	int r = -ENOENT;
 	if (!service)
@@ -321,7 +321,7 @@ int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
 	void *context = tw__context_capture();
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	r = arm(action, state, delay_ns, context);
 	scheduler->stats.refused += r && r != -EINVAL;
 	if (!r && scheduler->config.kind == TW_ACTION_KIND_QUEUE && !scheduler->flushing)
@@ -378,7 +378,7 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	if (r)
 		return r;
 	void *context = tw__context_capture();
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	struct tw_action *action =
 	    make_room(scheduler) ? new_action(scheduler, call_immediate, NULL) : NULL;
 	r = action ? join_batch(action) : -ENOMEM;
@@ -406,7 +406,7 @@ int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 	int r = immediate_check(__func__, scheduler);
 	if (r)
 		return r;
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	struct tw_action *action =
 	    scheduler->immediates.room ? *tw__immediate_link(scheduler, immediate.id) : NULL;
 	if (action && tw__action_close(action, TW_FATE_CANCELLED))

@@ -122,7 +122,7 @@ void tw__action_release(struct tw_action *action)
 				 action->state, NULL, tw__context_capture());
 		action->release(action, action->state, action->fate);
 		tw__inside_end(&inside);
-		tw__actions_lock(scheduler);
+		tw__object_lock(&scheduler->object);
 	}
 	action->releasing = false;
 	tw__action_put(action);
@@ -165,7 +165,7 @@ int tw_action_close(tw_action *action, uint64_t timeout_ns)
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	int outcome = outcome_of(action);
 	if (tw__action_close(action, TW_FATE_CANCELLED))
 		tw__action_release(action);
@@ -189,7 +189,7 @@ int tw_action_destroy(tw_action *action)
 		tw__free(action);
 		return TW_GONE;
 	}
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	enum tw_outcome outcome = outcome_of(action);
 	bool ended = tw__action_close(action, TW_FATE_CANCELLED);
 	tw__action_disown(action);
@@ -204,7 +204,7 @@ int tw_action_state(tw_action *action)
 	int r = TW__ACTION_CHECK(action);
 	if (r)
 		return r;
-	tw__actions_lock(action->scheduler);
+	tw__object_lock(&action->scheduler->object);
 	bool closed = action->closed, armed = action->line || action->timed;
 	tw__object_unlock(&action->scheduler->object);
 	return closed  ? TW_ACTION_STATE_CLOSED

@@ -29,7 +29,7 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 			 tw__context_capture());
 	failed(arg, action->immediate ? NULL : action, failure, closed);
 	tw__inside_end(&inside);
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 }
 
 /*
@@ -71,7 +71,7 @@ static int run_action(struct tw_action *action, void *state, void *context, stru
 			 NULL, context);
 	int failure = action->fn(action, state);
 	tw__inside_end(&inside);
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	action->running = false;
 	bool ended = action->closed;
 	if (ended)
@@ -152,7 +152,7 @@ enum { MOST_SERVED = 64 };
 
 static void serve(tw_action_scheduler *scheduler)
 {
-	size_t served = 0, most = tw__actions_service(scheduler) ? MOST_SERVED : SIZE_MAX;
+	size_t served = 0, most = scheduler->config.service ? MOST_SERVED : SIZE_MAX;
 	TW_ASSERT(tw__actions_mine(scheduler));
 	while (anything_left(scheduler) && served < most) {
 		uint64_t runs = scheduler->stats.runs;
@@ -187,7 +187,7 @@ int tw__actions_flush(tw_action_scheduler *scheduler)
 void tw__actions_work(struct tw__work *work)
 {
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object.work, work);
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	tw__object_rest(&scheduler->object);
 	tw__object_use(&scheduler->object);
 	if (scheduler->config.kind == TW_ACTION_KIND_ASAP && scheduler->requested &&
@@ -231,7 +231,7 @@ int tw_action_run(tw_action *action, void *state)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
 	void *context = tw__context_capture();
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	r = run_here(action, state, context);
 	tw__actions_unlock(scheduler, 0);
 	return r;
@@ -246,7 +246,7 @@ int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 		return r;
 	if (!(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
 		return tw__invalid("the scheduler's flags must have TW_ACTION_FLAG_BY_CALLER");
-	tw__actions_lock(scheduler);
+	tw__object_lock(&scheduler->object);
 	r = tw__actions_mine(scheduler) ? -EBUSY : 0;
 	while (!r && scheduler->flushing)
 		tw__object_await(&scheduler->object, UINT64_MAX);

@@ -83,16 +83,6 @@ struct tw_action_scheduler {
 #define TW__ACTION_CHECK(action) \
 	TW__ORIGIN_CHECK(__func__, (action) ? (action)->scheduler : NULL, "action")
 
-static inline tw_service *tw__actions_service(tw_action_scheduler *scheduler)
-{
-	return scheduler->config.service;
-}
-
-static inline void tw__actions_lock(tw_action_scheduler *scheduler)
-{
-	tw__object_lock(&scheduler->object);
-}
-
 /* Drops n users and the lock, and submits the work if asked. */
 static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n)
 {
@@ -117,7 +107,7 @@ static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 
 static inline uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 {
-	tw_service *service = tw__actions_service(scheduler);
+	tw_service *service = scheduler->config.service;
 	return service ? tw_service_now(service) : tw_clock_now(tw_clock_monotonic());
 }
 
