@@ -145,6 +145,8 @@ static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 		task.wait_ns = 1;
 		task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
 	}
+	if (has_word(words, "waits"))
+		task.wait_ns = TW_FOREVER;
 	if (has_word(words, "no_stop"))
 		task.stop = NULL;
 	if (has_word(words, "no_done"))

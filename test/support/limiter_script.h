@@ -16,7 +16,7 @@
  *       error=EIO         of all attempts, or of the first fails=N
  *       retries=N delay=MS factor=PERCENT cap=MS deadline=MS
  *       queue=MS attempt=MS total=MS (timeouts) priority=N permits=N keep
- *       too_late          waits for room until an instant that has passed
+ *       waits             for room; too_late: until an instant that has passed
  *       bare              without callbacks; no_stop, no_done
  *       asks              retry.allow says "asked about EIO of 1, 5", the attempt and the delay;
  *                         refuse: it refuses; chosen=MS: the delay; 0 or less is in ns

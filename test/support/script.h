@@ -33,6 +33,7 @@
  *   poor {CALLS}          made by a new thread, for which there is no memory
  *   beside N {CALLS}      made by a new thread; joined N: when it has ended
  *   pause MS              of real time; queued N: until N tickets wait
+ *   at_sleep {CALLS}      made by this thread when it is about to sleep on a futex; once
  *   stand N               in a callback or thread: waits until let N; begun N waits for it
  */
 #ifndef TEST_SUPPORT_SCRIPT_H

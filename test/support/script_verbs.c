@@ -75,6 +75,18 @@ static void pause_here(const struct words *words)
 	nanosleep(&(struct timespec){.tv_nsec = (long)(words->number[0] * (int64_t)MS)}, NULL);
 }
 
+/* Between a wait's last look and its sleep. */
+static void play_once(void *calls)
+{
+	faults_at_sleeps(NULL, NULL);
+	play_calls(calls);
+}
+
+static void at_sleep(const struct words *words)
+{
+	faults_at_sleeps(play_once, (void *)words->in_run);
+}
+
 /* As many tickets wait. */
 static void queued(const struct words *words)
 {
@@ -317,6 +329,7 @@ const struct verb script_verbs[] = {
     {"beside", beside},
     {"joined", joined},
     {"pause", pause_here},
+    {"at_sleep", at_sleep},
     {"queued", queued},
     {NULL, NULL},
 };

@@ -50,7 +50,8 @@ static void run(void *arg)
 
 static void acquire(const struct words *words)
 {
-	say_answer(tw_semaphore_acquire(stage.permits, (int32_t)words->number[0], 0));
+	say_answer(tw_semaphore_acquire(stage.permits, (int32_t)words->number[0],
+					has_word(words, "forever") ? TW_FOREVER : 0));
 }
 
 static void release(const struct words *words)

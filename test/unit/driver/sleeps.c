@@ -8,182 +8,78 @@
 
 #include "executor/pool/parts.h"
 #include "test/support/faults.h"
-#include "test/support/limited.h"
-#include "test/support/members.h"
-#include "test/support/strands.h"
-#include "test/support/rig_suite.h"
+#include "test/support/limiter_script.h"
+#include "test/support/semaphore_script.h"
+#include "test/support/strand_script.h"
+#include "test/support/timer_script.h"
 
-TestSuite(driver_sleeps, .init = open_rig, .fini = close_rig, .timeout = 30);
+TestSuite(driver_sleeps, .timeout = 30);
 
-/* ------------------------------------------------------------------ the limiter */
-
-static struct limited home;
-static struct load load = {.home = &home};
-
-static void pump(void *arg)
-{
-	limited_pump(arg);
-}
-
-static void open_loaded(uint32_t max_pending)
-{
-	struct tw_limiter_config config = limited_config(1);
-	config.max_pending = max_pending;
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
-	load_submit(&load);
-	faults_at_sleeps(pump, &home);
-}
-
-static void close_loaded(unsigned jobs)
-{
-	faults_at_sleeps(NULL, NULL);
-	expect_eq(limited_stats(&home).succeeded, jobs);
-	limited_close(&home);
-}
-
-Test(driver_sleeps, a_job_that_settles_before_its_waiter_sleeps)
-{
-	open_loaded(0);
-	expect_eq(tw_job_wait(home.limiter, load.job, TW_FOREVER, NULL), 0);
-	close_loaded(1);
-	open_loaded(0);
-	expect_eq(tw_limiter_wait_idle(home.limiter, TW_FOREVER), 0);
-	close_loaded(1);
-}
-
-Test(driver_sleeps, room_in_a_limiter_that_comes_before_the_submitter_sleeps)
-{
-	struct load second = {.home = &home, .number = 1};
-	open_loaded(1);
-	struct tw_limiter_task task = load_task(&second);
-	task.wait_ns = TW_FOREVER;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, &second.job), 0);
-	limited_pump(&home);
-	close_loaded(2);
-}
-
-/* ---------------------------------------------------------------- the semaphore */
-
-static void give_back(void *arg)
-{
-	tw_semaphore_release(arg, 1);
-}
-
-Test(driver_sleeps, a_permit_that_comes_before_its_waiter_sleeps)
-{
-	tw_semaphore *permits;
-	expect_eq(tw_semaphore_create(&permits, rig.service, tw_executor_inline(), 1), 0);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
-	faults_at_sleeps(give_back, permits);
-	expect_eq(tw_semaphore_acquire(permits, 1, TW_FOREVER), 0);
-	faults_at_sleeps(NULL, NULL);
-	give_back(permits);
-	expect_eq(tw_semaphore_destroy(permits), 0);
-}
-
-/* --------------------------------------------------------- runs on another thread */
-
-struct runner {
-	struct queue_executor *queue;
-	atomic_bool begun, go, over;
-	pthread_t thread;
+static const struct script of_timers[] = {
+    {"a run that ends before its canceller sleeps",
+     {{"given queued; timer 0 in=1 plain {stand 0}; hold; drive 3; beside 1 {next}; begun 0; "
+       "at_sleep {let 0; joined 1}; cancel_wait 0",
+       "@3 run 0 late=2, FINISHED"}}},
+    {"the same for a group",
+     {{"given queued; group 0; timer 0 in=1 plain group=0 {stand 0}; hold; drive 3; beside 1 "
+       "{next}; begun 0; at_sleep {let 0; joined 1}; group_wait 0",
+       "@3 run 0 late=2, CANCELLED"}}},
 };
 
-static struct runner runner;
+static const struct script of_strands[] = {
+    {"a task that ends before its canceller sleeps",
+     {{"submit 0 {stand 0}; hold; beside 1 {next}; begun 0; at_sleep {let 0; joined 1}; "
+       "cancel_wait 0",
+       "run 0, FINISHED"}}},
+    {"a task that ends before a closing thread sleeps",
+     {{"submit 0 {stand 0}; hold; beside 1 {next}; begun 0; at_sleep {let 0; joined 1}; close_wait",
+       "run 0"}}},
+};
 
-static void stay(void *arg)
-{
-	(void)arg;
-	atomic_store(&runner.begun, true);
-	while (!atomic_load(&runner.go))
-		sched_yield();
-}
+static const struct script of_semaphores[] = {
+    {"a permit that comes before its waiter sleeps",
+     {{"acquire 1; at_sleep {-; release 1}; acquire 1 forever; release 1", "-"}}},
+};
 
-static void *run_next(void *arg)
-{
-	queue_executor_run_next(arg);
-	return NULL;
-}
+static const struct script of_limiters[] = {
+    {"a job that settles before its waiter sleeps",
+     {{"given limit=1; submit 0; at_sleep {-; pump}; wait 0 600000", "-, start 0, 0 ok, was ok"}}},
+    {"a limiter that is idle before its waiter sleeps",
+     {{"given limit=1; submit 0; at_sleep {-; pump}; wait_idle 600000", "-, start 0, 0 ok"}}},
+    {"room that comes before the submitter sleeps",
+     {{"given limit=1 pending=1 paused; submit 0; at_sleep {-; resume; pump}; submit 1 waits",
+       "-, start 0, 0 ok, start 1, 1 ok"}}},
+};
 
-static void begin(struct queue_executor *on)
+Test(driver_sleeps, follow_the_scripts)
 {
-	runner = (struct runner){.queue = on};
-	expect_eq(pthread_create(&runner.thread, NULL, run_next, on), 0);
-	while (!atomic_load(&runner.begun))
-		sched_yield();
-}
-
-static void let_it_end(void *unused)
-{
-	(void)unused;
-	if (atomic_exchange(&runner.go, true))
-		return;
-	pthread_join(runner.thread, NULL);
-	atomic_store(&runner.over, true);
-}
-
-static void cancel_while_it_ends(bool by_group)
-{
-	tw_timer timer;
-	reopen_on_queue();
-	tw_group group = group_of(&rig);
-	struct tw_task task = {.size = sizeof task, .fn = stay, .when_ns = MS};
-	if (by_group)
-		task.group = group;
-	expect_eq(tw_schedule_task(rig.service, &task, &timer), 0);
-	rig_advance(&rig, 3 * MS);
-	begin(&queue);
-	faults_at_sleeps(let_it_end, NULL);
-	if (by_group)
-		expect_eq(tw_group_cancel_wait(rig.service, group, TW_FOREVER), TW_CANCELLED);
-	else
-		expect_eq(tw_cancel_wait(rig.service, timer, TW_FOREVER), TW_FINISHED);
-	faults_at_sleeps(NULL, NULL);
-	expect_eq(runner.over, true);
-	queue_executor_run_all(&queue);
-}
-
-Test(driver_sleeps, a_run_that_ends_before_its_canceller_sleeps)
-{
-	cancel_while_it_ends(false);
-	cancel_while_it_ends(true);
-}
-
-static void end_on_strand(bool by_close)
-{
-	struct strand_rig strands;
-	tw_strand_task_id task;
-	strand_rig_open(&strands);
-	expect_eq(tw_strand_schedule(strands.strand, 0, stay, NULL, &task), 0);
-	begin(&strands.queue);
-	faults_at_sleeps(let_it_end, NULL);
-	if (by_close)
-		expect_eq(tw_strand_close(strands.strand, TW_FOREVER), 0);
-	else
-		expect_eq(tw_strand_cancel_wait(strands.strand, task, TW_FOREVER), TW_FINISHED);
-	faults_at_sleeps(NULL, NULL);
-	expect_eq(runner.over, true);
-	strand_rig_close(&strands);
-}
-
-Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_or_closing_thread_sleeps)
-{
-	end_on_strand(false);
-	end_on_strand(true);
+	PLAY(&timer_stage, NULL, of_timers);
+	PLAY(&strand_stage, NULL, of_strands);
+	PLAY(&semaphore_stage, NULL, of_semaphores);
+	PLAY(&limiter_stage, NULL, of_limiters);
 }
 
 /* --------------------------------------------------------------------- the pool */
 
 static tw_pool *pool;
 static pthread_t closer;
+static struct {
+	atomic_bool begun, go, over;
+} runner;
+
+static void stay(void *arg)
+{
+	atomic_store(&runner.begun, true);
+	while (!atomic_load(&runner.go))
+		sched_yield();
+}
 
 static tw_pool *full_pool(void)
 {
 	struct tw_pool_config cfg = {
 	    .size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = 16};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	runner = (struct runner){.over = false};
+	runner.begun = runner.go = runner.over = false;
 	expect_eq(tw_pool_submit(pool, stay, NULL), 0);
 	while (!atomic_load(&runner.begun))
 		sched_yield();
