@@ -141,12 +141,9 @@ static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 	task.queue_timeout_ns = ms_of(words, "queue");
 	task.attempt_timeout_ns = ms_of(words, "attempt");
 	task.timeout_ns = ms_of(words, "total");
-	if (has_word(words, "too_late")) {
-		task.wait_ns = 1;
-		task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
-	}
-	if (has_word(words, "waits"))
-		task.wait_ns = TW_FOREVER;
+	bool is_late = has_word(words, "too_late");
+	task.flags |= is_late ? TW_LIMITER_TASK_WAIT_UNTIL : 0;
+	task.wait_ns = is_late ? 1 : has_word(words, "waits") ? TW_FOREVER : 0;
 	if (has_word(words, "no_stop"))
 		task.stop = NULL;
 	if (has_word(words, "no_done"))

@@ -287,13 +287,15 @@ static void close_stage(void)
 	now.stage = NULL;
 }
 
+const char *script_given = "";
+
 /* The words of its first call, if that is "given". */
 static const char *given_of(const struct script *script)
 {
 	static char given[SCRIPT_TEXT];
 	const char *first = script->steps->call;
 	bool is_given = strncmp(first, "given ", 6) == 0;
-	snprintf(given, sizeof given, "%s", is_given ? first + 6 : "");
+	snprintf(given, sizeof given, "%s %s", script_given, is_given ? first + 6 : "");
 	*find_outside(given, ';') = 0;
 	return given;
 }

@@ -89,6 +89,9 @@ void play(const struct stage *stage, const struct verb *more, const struct scrip
 
 #define PLAY(stage, more, scripts) play(stage, more, scripts, sizeof(scripts) / sizeof *(scripts))
 
+/* What is given of each script, beside its own words. */
+extern const char *script_given;
+
 /* Makes these calls of the script that plays; NULL: none. */
 void play_calls(const char *calls);
 

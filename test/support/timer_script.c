@@ -17,7 +17,7 @@ struct timer {
 	uint64_t stays_ns;
 	const char *in_run, *in_release;
 	int64_t times; /* runs in which the calls are made */
-	bool has_release;
+	bool has_release, is_silent;
 	atomic_int returned, releases;
 };
 
@@ -73,7 +73,8 @@ static void run(void *arg)
 	if (info.overruns && !all.rig.is_real)
 		n +=
 		    snprintf(more + n, sizeof more - (size_t)n, " overruns=%d", (int)info.overruns);
-	say("run %d%s%s", (int)(timer - all.timers), more, info.closing ? " closing" : "");
+	if (!timer->is_silent)
+		say("run %d%s%s", (int)(timer - all.timers), more, info.closing ? " closing" : "");
 	if (timer->stays_ns)
 		tw_clock_manual_set(all.rig.clock, rig_now(&all.rig) + timer->stays_ns);
 	if (timer->in_run && timer->times-- > 0)
@@ -87,7 +88,8 @@ static void release(void *arg, enum tw_fate fate)
 					    [TW_FATE_CANCELLED] = "cancelled",
 					    [TW_FATE_DROPPED] = "dropped"};
 	struct timer *timer = arg;
-	say("%d %s", (int)(timer - all.timers), fates[fate]);
+	if (!timer->is_silent)
+		say("%d %s", (int)(timer - all.timers), fates[fate]);
 	play_calls(timer->in_release);
 	timer->releases++;
 }
@@ -144,6 +146,7 @@ static void timer(const struct words *words)
 	EACH_NUMBER (words, n) {
 		all.timers[n] = (struct timer){.stays_ns = ms_of(words, "stays"),
 					       .times = option_of(words, "times", 1),
+					       .is_silent = has_word(words, "silent"),
 					       .in_run = words->in_run,
 					       .in_release = words->in_release};
 		say_answer(schedule_one(words, &all.timers[n]));
@@ -315,6 +318,12 @@ static void over(const struct words *words)
 			sched_yield();
 }
 
+static void ran(const struct words *words)
+{
+	while (all.timers[words->number[0]].returned < words->number[1])
+		sched_yield();
+}
+
 static void nothing(void *arg)
 {
 }
@@ -396,6 +405,7 @@ static const struct verb verbs[] = {
     {"members", members},
     {"close", close_now},
     {"over", over},
+    {"ran", ran},
     {"until_closed", until_closed},
     {"destroy", destroy},
     {"move_clock", move_clock},

@@ -6,7 +6,8 @@
  *   timer N.. OPTION..   timers, each of which says "run 0", and what is not as usual: "late=5",
  *                        "overruns=2", "closing". in=MS; at=MS, since the start; never;
  *                        every=MS first=MS count=N: a series, by instants, or by delays if delayed;
- *                        coalesce, burst; plain: without a release; persistent; background;
+ *                        coalesce, burst; plain: without a release; silent; persistent;
+ *                        background;
  *                        other: its executor is the queue; group=N; named=N: under this context;
  *                        stays=MS: nobody looks while it runs; {CALLS}, in its first run or
  *                        times=N runs; [CALLS]
@@ -18,7 +19,7 @@
  *   then N {CALLS}       when the group has ended, "done 0" is said; members N: "members=1"
  *   close MODE [MS]      drop, run or drain; without a timeout if none is named
  *   destroy, move_clock, validate    calls of the service; poll, or poll BUDGET, says how many ran
- *   over N..             waits until they have run, and were released
+ *   over N..             waits until they have run, and were released; ran N TIMES
  *   until_closed         waits until the service refuses timers
  *   expiry               says "next 50", "now" or "never"
  *   stats NAME..
