@@ -247,14 +247,8 @@ static inline uint64_t tw__lane_backlog(const struct tw__lane *lane)
 
 static inline bool tw__lane_unread(const struct tw__lane *lane)
 {
-	return tw__lane_backlog(lane) != 0;
-}
-
-/* The other half of tw__lane_publish_seq_cst. */
-static inline bool tw__lane_unread_seq_cst(const struct tw__lane *lane)
-{
 	uint64_t head = tw__lane_head(lane);
-	return tw_load_seq_cst(&lane->tail) != head; /* LANE7 */
+	return tw__lane_tail(lane) != head; /* LANE7 */
 }
 
 #endif

@@ -2,7 +2,7 @@
  * The free indices of an array, in blocks whose memory can go back to the system.
  *
  * Indices from `fresh` on were never used; below it each has a bit: free. The lowest are taken
- * first, so that whole blocks fall free. Memory is given back after a storm (wheel/driver/purge.c);
+ * first, so that whole blocks fall free. Memory is given back after a storm (wheel/driver/sweep.c);
  * used again, it is zeroed or as it was.
  *
  * The owner has a lock, or is one thread. Any thread may read the counts.

@@ -34,7 +34,6 @@
 #include "mpsc/base/probes.h"
 #include "wheel/core/wake.h"
 #include "wheel/driver/driver.h"
-#include "wheel/driver/resolve.h"
 
 enum { DRAIN_AHEAD = 12 };
 
@@ -208,11 +207,13 @@ static bool has_chunks(const tw_service *service)
 /* The last resort is a full sweep, where there are more entries than timers. */
 static bool wheel_has_room(tw_service *service)
 {
+	struct tw__wheel *wheel = &service->driver->wheel;
 	if (tw_likely(has_chunks(service)))
 		return true;
-	if (service->driver->wheel.entries <= tw__live_timers(service, NULL))
+	if (wheel->entries <= tw__live_timers(service, NULL))
 		return false;
-	tw__sweep_all(service);
+	tw__wheel_sweep_start(wheel);
+	tw__wheel_sweep(wheel, UINT64_MAX);
 	return has_chunks(service);
 }
 
@@ -302,8 +303,7 @@ uint64_t tw__young_plan(tw_service *service)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
 		struct tw__lane *young = &local->young;
-		if (!(service->gate.asymmetric ? tw__lane_unread(young)
-					       : tw__lane_unread_seq_cst(young)))
+		if (!tw__lane_unread(young))
 			continue;
 		uint64_t soonest = tw_load_relaxed(&young->soonest); /* LANE1: after the tail */
 		if (soonest < next + early || tw__young_is_long(local))

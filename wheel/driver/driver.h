@@ -1,18 +1,46 @@
 /*
  * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread,
- * or the caller of tw_service_advance. It alone touches what is here, except for atomic members.
+ * or the caller of tw_service_advance. It alone touches and calls what is here, except for atomic
+ * members, and for the calls that say so.
  */
 #ifndef TW_WHEEL_DRIVER_H
 #define TW_WHEEL_DRIVER_H
 
+#include <errno.h>
+#include <pthread.h>
+
 #include "mpsc/base/histogram.h"
 #include "wheel/core/service.h"
-#include "wheel/driver/drain.h"
 #include "wheel/driver/loop_fd.h"
 #include "wheel/driver/outbox.h"
-#include "wheel/driver/park.h"
-#include "wheel/driver/sweep.h"
 #include "wheel/wheel.h"
+
+/* Numbers of the gate that are remembered. */
+enum { TW__EPOCHS = 1024 };
+
+/* By sequence number of the gate's word; the driver's. */
+struct tw__bases {
+	uint64_t bases_ns[TW__EPOCHS]; /* what its pushes count from, drain.c's B(S) */
+	/* a reading taken after that sequence number was replaced */
+	uint64_t replaced_ns[TW__EPOCHS];
+};
+
+/* When the tick thread sleeps, and how long; the driver's. */
+struct tw__park {
+	uint32_t quiet_polls; /* in a row, with little traffic */
+	bool woken;           /* slept since the last poll */
+	bool slept_a_tick;    /* and no longer than planned */
+	bool fires_each_tick; /* so it stays awake */
+};
+
+/* The thread, and what others ask of it. */
+struct tw__tick_thread {
+	pthread_t thread;
+	_Atomic uint32_t started;      /* 1: it runs; 2: it could not be set up */
+	_Atomic uint32_t stopping;     /* it is asked to end */
+	_Atomic uint32_t polls_wanted; /* whole polls that others wait for: asked for, and done */
+	_Atomic uint32_t polls_done;
+};
 
 /*
  * One mapping: the wheel's table, what the purge of its arena needs, the outboxes' table. The
@@ -105,5 +133,105 @@ static inline uint64_t tw__plan_ns(const tw_service *service, uint64_t tick)
 
 /* Entries looked at for a plan before it is put off until the next tick. */
 enum { TW__PLAN_BUDGET = 8192 };
+
+/* ------------------------------------------------------------------------------------- poll.c */
+
+struct tw__poll {
+	uint64_t drained; /* lane entries */
+	uint64_t pushed;  /* the same that threads have put since the poll before, read or not */
+	uint64_t elapsed; /* ticks since the poll before */
+	size_t done;      /* callbacks run or handed over */
+	bool now;         /* more is due, in a lane or in the cascade of far timers */
+	bool soon;        /* something is left for the next tick */
+};
+
+/* A poll that drains this many entries for each tick since the last one is no quiet one. */
+enum { TW__BUSY_ENTRIES = 32 };
+
+/* One whole poll, `driving` held. budget: callbacks to run or hand over. */
+struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget);
+
+/* Takes in the chunks of batches that are over. How many runs were given back with them. */
+unsigned tw__driver_collect(tw_service *service);
+
+/* Whether there may be something in lanes that are not young (gate.h, GATE2). `driving` held. */
+bool tw__driver_any_unread(tw_service *service);
+
+/* ACCEPTING, unless the service is closed. */
+static inline uint64_t tw__driver_accepting(const tw_service *service)
+{
+	/* the driver's own */
+	return tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING;
+}
+
+/* A new word for the gate: flags, ACCEPTING, and the next sequence number, which stands for now. */
+void tw__driver_publish(tw_service *service, uint64_t flags);
+
+/* Refuses new timers: each push that no later drain sees, sees the gate closed. */
+void tw__driver_publish_closed(tw_service *service);
+
+/* ------------------------------------------------------------------------------------- park.c */
+
+/* Starts the tick thread. 0, or a negative errno. */
+int tw__driver_start(tw_service *service);
+
+/* Waits for a whole poll that begins after the call. False: not by the deadline. */
+bool tw__driver_await_poll(tw_service *service, uint64_t deadline_ns);
+
+/* Ends the tick thread. False: not by the deadline. */
+bool tw__driver_stop(tw_service *service, uint64_t deadline_ns);
+
+/* ------------------------------------------------------------------------------------ drain.c */
+
+/*
+ * Takes what the lanes hold; of the young lanes, what is to be read by now, or all. Returns the
+ * number of entries. *again: a lane still has some to read.
+ */
+uint64_t tw__drain(tw_service *service, bool all, bool *again);
+
+/*
+ * The tick in which the first of the young lanes is to be read; UINT64_MAX: none (gate.h, GATE2).
+ */
+uint64_t tw__young_plan(tw_service *service);
+
+/* ---------------------------------------------------------------------------------- resolve.c */
+
+void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
+		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks);
+
+/* Whether an entry of the timer is in the wheel that will be met no later than `tick`. */
+bool tw__location_covers(const tw_service *service, tw__wheel_entry entry, uint64_t tick);
+
+/* An entry has left the wheel without having been resolved. */
+void tw__location_in_batch(tw_service *service, tw__wheel_entry entry);
+
+/* Files an entry of an armed timer. back: it was handed over, and is not any more. */
+void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back);
+
+/* Files an entry that did not get its run, if its timer is alive. */
+void tw__refile(tw_service *service, uint64_t entry);
+
+/* ------------------------------------------------------------------------------------ sweep.c */
+
+/* Sweeps a part if a sweep is under way, or, with `look`, if one is wanted. */
+void tw__sweep(tw_service *service, uint64_t drained, bool look);
+
+/* Whether a sweep is wanted. */
+bool tw__sweep_wanted(tw_service *service);
+
+/* Goes on through about n chunks of an outbox. How many it has not used. */
+unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n);
+
+/* At the end of a poll. look: see whether there is much to give. busy: there is traffic. */
+void tw__purge(tw_service *service, bool look, bool busy);
+
+/* Before the driver sleeps: looks whether there is much to give. */
+void tw__purge_look(tw_service *service);
+
+/* Memory is going back, a step in each poll. */
+bool tw__purging(const tw_service *service);
+
+/* The deadline, or an earlier instant at which to give memory back. */
+uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns);
 
 #endif

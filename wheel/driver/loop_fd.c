@@ -1,7 +1,6 @@
 #include "wheel/driver/loop_fd.h"
 
-#include "wheel/driver/poll.h"
-#include "wheel/driver/purge.h"
+#include "wheel/driver/driver.h"
 #include "wheel/run/work.h"
 
 /* Entries that a lane may hold until the next tick, or half its bound. */

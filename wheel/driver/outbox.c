@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "wheel/driver/driver.h"
-#include "wheel/driver/resolve.h"
 #include "mpsc/base/probes.h"
 #include "wheel/run/run.h"
-#include "wheel/driver/sweep.h"
 
 static bool has_runs(const struct tw__outbox *box)
 {

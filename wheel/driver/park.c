@@ -12,10 +12,9 @@
  */
 #include <sys/prctl.h>
 
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
 #include "wheel/run/run.h"
 #include "mpsc/base/process.h"
-#include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 
 enum { QUIET_POLLS = 8 }; /* after this many quiet polls in a row it parks */

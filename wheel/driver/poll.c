@@ -4,16 +4,14 @@
  *
  * It never allocates and has no path that can fail; inline callbacks may allocate.
  */
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "wheel/core/frame.h"
 #include "wheel/run/run.h"
-#include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
-#include "wheel/driver/resolve.h"
 
 enum { POLLS_PER_LOOK = 16 }; /* polls between two looks at whether to sweep */
 
@@ -202,9 +200,8 @@ void tw__driver_publish_closed(tw_service *service)
 
 bool tw__driver_any_unread(tw_service *service)
 {
-	bool asymmetric = service->gate.asymmetric;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (asymmetric ? tw__lane_unread(lane) : tw__lane_unread_seq_cst(lane))
+		if (tw__lane_unread(lane))
 			return true;
 	return false;
 }

@@ -32,7 +32,6 @@
 #include "wheel/core/service.h"
 #include "mpsc/base/probes.h"
 #include "wheel/driver/driver.h"
-#include "wheel/driver/resolve.h"
 
 static uint64_t at_least(uint64_t tick, uint64_t low)
 {

@@ -2,11 +2,18 @@
  * Sweeping: dropping the entries that cancelled timers leave in the wheel (G11). When the dead may
  * outnumber the live, a sweep goes through all buckets, a part in each turn (G12), and reads the
  * word of each entry. Entries of ended timers also leave the chunks that wait in outboxes.
+ *
+ * After a storm, memory goes back to the system (G11): what free slots have, chunks of the wheel,
+ * segments of lanes.
+ *
+ * A purge begins when more than twice the need, and a constant, has been held for a second. It ends
+ * at one and a half times the need. The driver purges a small step in each poll, and ticks until it
+ * is done; a poll with traffic puts the rest off. madvise and munmap do not allocate, and their
+ * failure changes nothing.
  */
 #include "wheel/core/service.h"
 #include "wheel/core/wake.h"
 #include "wheel/driver/driver.h"
-#include "wheel/driver/sweep.h"
 #include "wheel/timer/cancel.h"
 
 enum { SWEEP_STEP = 4096 }; /* entries swept in a turn, at least */
@@ -34,13 +41,6 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 		tw__wheel_sweep_start(wheel);
 }
 
-void tw__sweep_all(tw_service *service)
-{
-	TW_ASSERT_DRIVER(service);
-	tw__wheel_sweep_start(&service->driver->wheel);
-	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
-}
-
 /* An entry whose timer is not armed is dead: an arm brings another one. */
 static void resolve_waiting(void *context, enum tw__resolve_for what_for,
 			    const struct tw__place *place, const tw__wheel_entry *entries,
@@ -63,4 +63,79 @@ unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigne
 	tw__wheel_pack(&service->driver->wheel, &box->runs, &box->compacted, resolve_waiting, NULL,
 		       &budget, &dropped);
 	return (unsigned)(budget / TW__CHUNK_ENTRIES);
+}
+
+/* ---------------------------------------------------------------------- memory */
+
+enum { SEGMENTS_A_STEP = 16, SEGMENTS_KEPT = 64 };
+
+#define PATIENCE_NS UINT64_C(1000000000)
+
+/* So much later a sleeping driver is woken for it (G9). */
+#define PURGE_ASLEEP_NS UINT64_C(10000000000)
+
+static bool holds_many(const struct tw__lane *lane)
+{
+	return tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT;
+}
+
+static bool much_is_held(tw_service *service)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		if (holds_many(lane) || holds_many(tw__young_of(lane)))
+			return true;
+	return tw__depot_has_surplus(&service->slots.depot, 2) ||
+	       tw__depot_has_surplus(&service->driver->wheel.chunks, 2);
+}
+
+/* True: there is more. */
+static bool purge_step(tw_service *service)
+{
+	unsigned left = SEGMENTS_A_STEP;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane && left;
+	     lane = lane->next) {
+		left -= tw__lane_purge(lane, left);
+		left -= tw__lane_purge(tw__young_of(lane), left);
+	}
+	bool more = left == 0;
+	more |= tw__slots_purge(&service->slots);
+	more |= tw__depot_purge(&service->driver->wheel.chunks);
+	return more;
+}
+
+bool tw__purging(const tw_service *service)
+{
+	uint64_t begin_ns = service->driver->purge_ns;
+	return begin_ns && service->driver->last_now_ns >= begin_ns;
+}
+
+void tw__purge_look(tw_service *service)
+{
+	TW_ASSERT_DRIVER(service);
+	if (tw__purging(service))
+		return;
+	if (!much_is_held(service))
+		service->driver->purge_ns = 0;
+	else if (!service->driver->purge_ns)
+		service->driver->purge_ns = tw__driver_now(service) + PATIENCE_NS;
+}
+
+tw_cold void tw__purge(tw_service *service, bool look, bool busy)
+{
+	TW_ASSERT_DRIVER(service);
+	if (tw_likely(!tw__purging(service))) {
+		if (look)
+			tw__purge_look(service);
+	} else if (busy) {
+		service->driver->purge_ns = service->driver->last_now_ns + PATIENCE_NS;
+	} else if (!purge_step(service)) {
+		service->driver->purge_ns = 0;
+	}
+}
+
+uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns)
+{
+	uint64_t wake_ns = service->driver->purge_ns + PURGE_ASLEEP_NS;
+	bool waits = service->driver->purge_ns && !tw__purging(service);
+	return waits && wake_ns < deadline_ns ? wake_ns : deadline_ns;
 }

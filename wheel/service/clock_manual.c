@@ -14,7 +14,7 @@
 #include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
 #include "wheel/core/service.h"
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
 
 struct manual {
 	tw_clock clock;

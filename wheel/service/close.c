@@ -30,7 +30,7 @@
 
 #include "wheel/core/frame.h"
 #include "wheel/core/wake.h"
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
 #include "wheel/run/run.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/cancel.h"

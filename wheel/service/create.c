@@ -12,10 +12,9 @@
 #include "mpsc/base/clock.h"
 #include "mpsc/base/random.h"
 #include "mpsc/base/entry.h"
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
 #include "wheel/timer/group.h"
 #include "wheel/run/run.h"
-#include "wheel/driver/resolve.h"
 #include "mpsc/base/misuse.h"
 
 /* ----------------------------------------------------------------- the lanes */

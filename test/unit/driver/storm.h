@@ -4,7 +4,6 @@
 
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
-#include "wheel/driver/purge.h"
 #include "test/support/big.h"
 #include "test/support/rig_suite.h"
 

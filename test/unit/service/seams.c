@@ -8,7 +8,7 @@
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
 #include "wheel/core/service.h"
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
 
 TestSuite(service_seams, .timeout = 60);
 
