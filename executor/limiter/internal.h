@@ -173,13 +173,6 @@ struct tw__counters {
 	struct tw__histogram queue, run;
 };
 
-struct tw__permits {
-	uint64_t limit;
-	uint64_t out;      /* permits */
-	uint64_t attempts; /* that have them */
-	uint64_t late;     /* of these: of jobs that have timed out */
-};
-
 /* The object's word, to which submitters write, and its lock are on two lines. */
 struct tw_limiter {
 	alignas(TW__CACHE_LINE) uint64_t random;
@@ -189,7 +182,12 @@ struct tw_limiter {
 	bool paused, ended; /* ended: dropped. Nothing starts, nothing is retried */
 
 	struct tw__job_line line, delayed;
-	struct tw__permits permits;
+	struct {
+		uint64_t limit;
+		uint64_t out;
+		uint64_t attempts; /* that have them */
+		uint64_t late;     /* of these: of jobs that have timed out */
+	} permits;
 	uint64_t unfinished;
 	uint32_t room_sleepers;     /* threads that wait for room */
 	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */

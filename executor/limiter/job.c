@@ -103,36 +103,30 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 	return tw__limiter_has_room(l) && (l->config.max_pending || fits) ? 0 : -EAGAIN;
 }
 
-/* As admit. A job whose total timeout passes meanwhile is taken, and times out in line. */
-static int admit_waiting(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
-{
-	int r;
-	bool in_time = true;
-	tw__job_keep_time(job); /* its timer rings the limiter */
-	while ((r = admit(l, job)) == -EAGAIN && in_time) {
-		if (job->options->total_until_ns <= tw_service_now(l->service))
-			return 0;
-		l->room_sleepers++;
-		in_time = tw__object_await(&l->object, deadline_ns);
-		l->room_sleepers--;
-		tw__inbox_look(l, UINT_MAX);
-	}
-	return r == -EAGAIN ? -ETIMEDOUT : r;
-}
-
-/* Submits a job that needs the lock, which is held. */
+/* Submits a job that needs the lock, which is held, and given up while the call waits for room. */
 static int enter(struct tw_limiter *l, struct tw__job *job, const struct tw_limiter_task *task,
 		 uint64_t now_ns, tw_job *out)
 {
-	int r = admit(l, job);
-	if (r == -EAGAIN && task->wait_ns) {
-		bool is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
-		tw__object_use(&l->object);
-		r = admit_waiting(l, job,
-				  is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns));
+	int r;
+	bool in_time = task->wait_ns > 0, is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
+	uint64_t deadline_ns =
+	    !in_time || is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns);
+	while ((r = admit(l, job)) == -EAGAIN && in_time) {
+		if (job->options->total_until_ns <= now_ns) {
+			r = 0; /* it times out in line */
+			break;
+		}
+		tw__job_keep_time(job); /* its timer rings the limiter */
+		l->room_sleepers++;
+		l->object.users++;
+		in_time = tw__object_await(&l->object, deadline_ns);
 		l->object.users--; /* the limiter's creator is still one */
+		l->room_sleepers--;
+		tw__inbox_look(l, UINT_MAX);
 		now_ns = tw_service_now(l->service);
 	}
+	if (r == -EAGAIN && task->wait_ns)
+		r = -ETIMEDOUT;
 	if (!r && l->config.flags & TW_LIMITER_COLLECT)
 		r = tw__results_reserve(l);
 	if (r) {
@@ -208,20 +202,6 @@ static int job_enter(const char *call, struct tw_limiter *l, tw_job handle, stru
 	return 0;
 }
 
-/* The function has not returned. Nothing stops it any more, and only a retry can come too late. */
-static void complete_early(struct tw_limiter *l, struct tw__job *job)
-{
-	struct tw__job_options *o = job->options;
-	job->flags |= TW__JOB_COMPLETED;
-	if (tw__job_is_plain(job) || job->state >= TW__JOB_SETTLED)
-		return;
-	bool failed = job->error || job->flags & TW__JOB_OVERDUE;
-	o->until_ns = UINT64_MAX;
-	if (!failed || !tw__job_may_retry(l, job, 0, 0))
-		o->total_until_ns = UINT64_MAX;
-	tw__job_keep_time(job);
-}
-
 static int complete(struct tw_limiter *l, struct tw__job *job, uint64_t attempt, int error,
 		    void *value)
 {
@@ -239,10 +219,18 @@ static int complete(struct tw_limiter *l, struct tw__job *job, uint64_t attempt,
 		job->error = error;
 		job->value = value;
 	}
-	if (job->flags & TW__JOB_IN_FN)
-		complete_early(l, job);
+	bool is_early = job->flags & TW__JOB_IN_FN;
+	if (is_early)
+		job->flags |= TW__JOB_COMPLETED;
 	else
 		tw__attempt_end(l, job, error, value, now_ns);
+	if (is_early && !is_settled && !tw__job_is_plain(job)) {
+		/* nothing stops the function any more, and only a retry can come too late */
+		job->options->until_ns = UINT64_MAX;
+		if ((!error && !late) || !tw__job_may_retry(l, job, 0, 0))
+			job->options->total_until_ns = UINT64_MAX;
+		tw__job_keep_time(job);
+	}
 	tw__job_go_on(l, job, TW__CALLER);
 	return late ? TW_JOB_LATE : 0;
 }
