@@ -14,8 +14,7 @@
  *     tw_action_destroy(action);
  *
  * The actions of one scheduler run one at a time, never nested. Destroy the actions first, then the
- * scheduler, then close the service (-EBUSY until then). tickwheel_action(7) has kinds, batches,
- * failures, threads and the end of an action.
+ * scheduler, then close the service (-EBUSY until then). tickwheel_action(7) has the rest.
  */
 #ifndef TICKWHEEL_ACTION_H
 #define TICKWHEEL_ACTION_H
@@ -39,7 +38,7 @@ typedef struct tw_action_scheduler tw_action_scheduler;
 
 /*
  * The work of an action, on the thread that its kind says, which it may block. Returns 0, or a
- * failure: any other number. Positive ones differ from a call's own errors.
+ * failure: any other number; a positive one is no call's own error.
  */
 typedef int tw_action_fn(tw_action *action, void *state);
 
@@ -75,10 +74,8 @@ enum tw_action_flags {
 
 /*
  * Called for a failure that no call returns: of work, or -ESHUTDOWN, if the executor is a closed
- * strand. `closed` is how many others of its batch were closed. action is NULL for an immediate.
- *
- * Calls are serialized with the scheduler's work and with each other. It may block, and may destroy
- * the action.
+ * strand. `closed` counts the others of its batch that were closed. action is NULL for an
+ * immediate. Never concurrent with the scheduler's work. It may block, and destroy the action.
  */
 typedef void tw_action_failed_fn(void *failed_arg, tw_action *action, int failure, size_t closed);
 
@@ -165,8 +162,8 @@ TW_API int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_
 TW_API int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns);
 
 /*
- * Runs the action immediately with `state`, in place of a run that is scheduled. Then runs what
- * other threads have brought meanwhile.
+ * Runs the action immediately with `state`, in place of a scheduled run; then, what other threads
+ * have scheduled meanwhile.
  *
  * Blocks: if the work does.
  * Returns:
@@ -187,8 +184,8 @@ TW_API int tw_action_run(tw_action *action, void *state);
  *   TW_GONE        it was not scheduled, or closed before; its release has been called
  *   TW_FINISHED    it was running; its work and its release have returned
  *   TW_RUNNING     its work or its release still runs after timeout_ns
- *   TW_SELF        called from its own work or release, or from a release of the same dropped batch
- *                  that comes before its own; it will not run again
+ *   TW_SELF        called from its own work or release, or from an earlier release of its dropped
+ *                  batch; it will not run again
  */
 TW_API int tw_action_close(tw_action *action, uint64_t timeout_ns);
 
@@ -213,8 +210,7 @@ enum tw_action_state {
 };
 
 /*
- * Tells whether a run is scheduled, and whether the action is closed. Other threads may change that
- * in the same moment.
+ * Tells whether a run is scheduled, and whether the action is closed: a hint.
  *
  * Returns:
  *   >= 0   an enum tw_action_state

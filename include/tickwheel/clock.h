@@ -1,6 +1,6 @@
 /*
- * Clocks: what a service takes for "now", and how it sleeps. A manual clock is moved by hand and
- * makes tests exact: nothing sleeps, and nothing depends on the machine's speed.
+ * Clocks: what a service takes for "now", and how it sleeps. A manual clock is moved by hand, so
+ * tests are exact and nothing sleeps.
  */
 #ifndef TICKWHEEL_CLOCK_H
 #define TICKWHEEL_CLOCK_H
@@ -31,8 +31,8 @@ TW_API tw_clock *tw_clock_monotonic(void);
 TW_API tw_clock *tw_clock_boottime(void);
 
 /*
- * Sets the clock of services whose config names none, which it must outlive. For tests that run a
- * whole program on a manual clock. NULL is allowed: the monotonic one, which is the default.
+ * Sets the clock of services whose config names none. It must outlive them. NULL: the monotonic
+ * one, the default. For tests that run a whole program on a manual clock.
  *
  * Threads: any, before the first service is created.
  * Returns:

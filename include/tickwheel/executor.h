@@ -49,8 +49,8 @@ struct tw_executor {
  *   1         a callback ran
  *   0         none ran: the timer was cancelled or moved; or this is a layer's work inside a submit
  *             of a layer, which the driver submits again
- *   -ENOMEM   this thread could not be set up for the service; the ticket is not used up: call
- *             again, or return it
+ *   -ENOMEM   no memory for this thread's first run; the ticket is not used up: call again, or
+ *             return it
  */
 TW_API int tw_run_one(tw_batch *batch);
 
@@ -61,9 +61,8 @@ TW_API int tw_run_one(tw_batch *batch);
 TW_API void tw_run_return(tw_batch *batch);
 
 /*
- * Returns the executor that runs callbacks on the driver: the tick thread, or the caller of
- * tw_service_advance. For short callbacks only: each one delays all other timers. It never refuses,
- * and is shared by all.
+ * Returns the executor that runs callbacks on the driver. For short callbacks only: each one delays
+ * all other timers. It never refuses, and is shared by all.
  *
  * Returns: the executor, which always exists.
  */

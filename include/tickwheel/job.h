@@ -86,14 +86,13 @@ enum { TW_JOB_PENDING = 1 };
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
 /*
- * Called once when the job has settled, on the thread that tickwheel_limiter(7) says, which it may
- * block.
+ * Called once when the job has settled. tickwheel_limiter(7) names the thread, which it may block.
  */
 typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 
 /*
- * Called when the attempt that `job` names is not wanted any more: TW_JOB_STATUS_CANCELLED or
- * _TIMED_OUT. It should end what the job waits for and not block.
+ * Called when the attempt that `job` names is cancelled or timed out (`why`). It should end what
+ * the job waits for and not block.
  */
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
@@ -121,18 +120,18 @@ enum tw_retry_jitter {
 /*
  * Decides about a retry that struct tw_retry allows, on the executor, without a lock.
  *
- * `attempt` has failed, with error; -ETIMEDOUT after its timeout. *delay_ns is the delay by the
- * policy. The function may write another, 0 .. TW_MAX_DELAY_NS, also above cap_ns. Meanwhile the
- * job waits: its timeout_ns settles it, and the result is ignored then.
+ * `attempt` has failed, with error; -ETIMEDOUT after its timeout. *delay_ns is the policy's delay;
+ * the function may write another, 0 .. TW_MAX_DELAY_NS. Meanwhile the job waits: if its timeout_ns
+ * settles it, the result is ignored.
  *
  * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout.
  */
 typedef bool tw_retry_fn(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns);
 
 /*
- * Retries of a job that fails. 0: none. An attempt that timed out has failed; a cancelled one is
- * not retried. If a retry is in line when deadline_ns has passed, the job settles with its last
- * attempt's result.
+ * Retries of a job that fails. An attempt that timed out has failed; a cancelled one is not
+ * retried. If deadline_ns passes while a retry is in line, the job settles with its last attempt's
+ * result.
  */
 struct tw_retry {
 	uint32_t count; /* attempts after the first; 0 .. 2^30 */
@@ -167,9 +166,9 @@ struct tw_limiter_task {
 
 	/*
 	 * Timeouts, at most TW_MAX_DELAY_NS; 0: none. A job past one of them settles as timed out,
-	 * also while a callback of it blocks. If it runs, `stop` is called, its permit returns when
-	 * the attempt really ends, and the attempt's result is ignored. After attempt_timeout_ns
-	 * with retries left, `stop` is called, and the retry follows when the attempt has ended.
+	 * also while a callback of it blocks. If an attempt runs, `stop` is called. The attempt
+	 * keeps its permits until it has ended, and its result is ignored. After attempt_timeout_ns
+	 * with retries left the job does not settle: the retry follows the end of the attempt.
 	 */
 	uint64_t queue_timeout_ns;   /* of each stay in line */
 	uint64_t attempt_timeout_ns; /* of each attempt */
@@ -183,8 +182,7 @@ struct tw_limiter_task {
 };
 
 /*
- * Submits a job, which waits until a permit is free and its turn has come. The call does not wait.
- * out may be NULL.
+ * Submits a job, which runs when a permit is free and its turn has come. out may be NULL.
  *
  * Returns:
  *   0            submitted; on an error nothing of the job is called
@@ -215,20 +213,18 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_t
 
 /* ----------------------------------------------------------------- complete */
 
-/* Result of tw_job_complete: the attempt has ended after its time, and its result is not used. */
+/* Result of tw_job_complete: too late. */
 enum { TW_JOB_LATE = 1 };
 
 /*
  * Ends the attempt of an asynchronous job, also before its function has returned. error is 0 or -1
  * .. -4095. For a job with retries, use the handle in tw_job_run or of `stop`.
  *
- * Calls: `done`, `release`, events and listeners that follow, on this thread. If the function has
- * not returned, they are called after it, on its thread, except `done` of a job that is timed out
- * already.
+ * Calls: `done`, `release`, events and listeners that follow, on this thread; if the function has
+ * not returned, after it, on its thread.
  * Returns:
  *   0             ended
- *   TW_JOB_LATE   ended after its time: error and value are not used. The job is timed out, or a
- *                 retry follows
+ *   TW_JOB_LATE   ended after its time: error and value are not used
  *   -EALREADY     completed before, or there is no such attempt
  *   -EINVAL       an error out of range; the job is synchronous
  */
@@ -237,8 +233,8 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
 /* ------------------------------------------------------------- cancel, wait */
 
 /*
- * Cancels a job. Does not wait for its attempt: use tw_job_wait. If the job runs,
- * tw_job_is_cancelled is true from now on, and `stop` is called once for each attempt.
+ * Cancels a job. Does not wait for its attempt: use tw_job_wait. If the job runs, `stop` is called,
+ * and tw_job_is_cancelled is true from now on.
  *
  * Calls: `stop`, or `done` and `release`, on this thread.
  * Returns:

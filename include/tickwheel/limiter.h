@@ -1,6 +1,6 @@
 /*
- * The limiter: runs at most n jobs at a time, with retry and backoff, timeouts and a rate. The
- * other jobs, at most max_pending, wait in order of priority. The jobs are in job.h.
+ * The limiter: runs at most n jobs at a time, with retry and backoff, timeouts and a rate. Other
+ * jobs, at most max_pending, wait in order of priority. The jobs are in job.h.
  *
  *     struct tw_limiter_config config = TW_INIT(tw_limiter_config);
  *     config.max_concurrency = 8;
@@ -10,7 +10,7 @@
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
  * A job settles as timed out in time also if every worker blocks, in a job or in a callback.
- * tickwheel_limiter(7) has executors, times and threads.
+ * tickwheel_limiter(7) goes on.
  */
 #ifndef TICKWHEEL_LIMITER_H
 #define TICKWHEEL_LIMITER_H
@@ -123,8 +123,7 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
 /* ------------------------------------------------------------- pause, close */
 
 /*
- * Pauses the limiter, or resumes it. After a pause no attempt starts until the limiter is resumed.
- * Running jobs finish.
+ * Pauses the limiter, or resumes it. While it is paused no attempt starts; running jobs finish.
  *
  * Returns:
  *   0   paused or resumed
@@ -202,8 +201,8 @@ TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /*
- * Sets, changes or takes off the rate. From this call on, at most `starts` attempts start in any
- * span of interval_ns. Tokens that are out return one new interval after their attempts started.
+ * Sets or changes the rate: at most `starts` attempts start in any span of interval_ns. A token
+ * that is out returns one new interval after its attempt started.
  *
  * With interval_ns TW_FOREVER no token returns by itself: each such call refills the bucket, from
  * which `starts` attempts may start. With both 0 the limiter has no rate.

@@ -1,6 +1,6 @@
 /*
- * The manual executor: a queue of runs that the caller carries out. Its threads may be a GUI's main
- * thread, a game's frame or a poll loop.
+ * The manual executor: a queue of runs that the caller carries out, in a poll loop or a GUI's main
+ * thread.
  *
  *     tw_manual *queue;
  *     tw_manual_create(&queue, NULL);
@@ -26,9 +26,8 @@ extern "C" {
 typedef struct tw_manual tw_manual;
 
 /*
- * Called on the submitting thread, for timers the tick thread, when the first run has come into the
- * empty queue; not for runs that a pump has left. It must not block, and must not destroy the
- * queue.
+ * Called when a run has come into the empty queue, on the submitting thread (for timers, the tick
+ * thread). It must not block, and must not destroy the queue.
  */
 typedef void tw_manual_notify_fn(void *notify_arg);
 
@@ -77,8 +76,7 @@ TW_API int tw_manual_fd(tw_manual *manual);
  * Returns:
  *   >= 0      runs taken off the queue, also those that had been cancelled; 0: nothing waited, or
  *             budget is 0
- *   -ENOMEM   this thread could not be set up for the service of the first run, which goes back to
- *             the service
+ *   -ENOMEM   no memory for this thread's first run; the run goes back to the service
  */
 TW_API int tw_manual_pump(tw_manual *manual, size_t budget);
 

@@ -1,6 +1,6 @@
 /*
  * The pool: worker threads for callbacks and tasks. A service creates one of its own unless it is
- * given an executor. A pool that you create can be shared by services, and takes tasks of its own.
+ * given an executor. Services can share one that you create.
  *
  * Each worker claims one run at a time, from one queue, first in, first out. Callbacks and tasks
  * may block: while runs wait, the pool keeps `workers` workers that are not blocked, with at most
@@ -51,9 +51,8 @@ struct tw_pool_config {
 TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
 
 /*
- * Returns the pool as an executor, for services and for single timers. It works also if the queue
- * is full: strands and the like wait, and timers that find no room are offered again in the next
- * tick.
+ * Returns the pool as an executor, for services and for single timers. If the queue is full,
+ * strands and the like wait, and timers are offered again in the next tick.
  *
  * Returns: the executor; NULL if pool is NULL.
  */
@@ -95,9 +94,8 @@ typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
  * Returns:
  *   0          closed: no task runs, and the threads have ended
  *   -EINVAL    an unknown mode
- *   -EBUSY     the pool is the executor of a service, or of a strand or the like: close the
- *              service, or destroy the strand first. A service that names the pool for single
- *              timers is not counted: the pool must outlive that service
+ *   -EBUSY     it is the executor of a service, a strand or the like: destroy that first. A
+ *              service that names it for single timers does not count: it must outlive that service
  *   -EDEADLK   called by one of its workers, or from `told`
  */
 TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
@@ -111,8 +109,7 @@ TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped
  * Blocks: until the tasks that run, or are to run, have returned.
  * Returns:
  *   0          freed; or pool is NULL
- *   -EBUSY     the pool is the executor of a service, or of a strand or the like: close the
- *              service, or destroy the strand first
+ *   -EBUSY     it is the executor of a service, a strand or the like: destroy that first
  *   -EDEADLK   called by one of its workers, or from the `told` of its close
  */
 TW_API int tw_pool_destroy(tw_pool *pool);

@@ -1,6 +1,6 @@
 /*
- * The scheduler: cooperative tasks with priorities, for work that may wait. They run one after the
- * other in the order of their expirations, in slices of the host.
+ * The scheduler: cooperative tasks with priorities. They run one after the other in the order of
+ * their expirations, in slices of the host.
  *
  *     static int compact(struct tw_turn *turn, void *arg)
  *     {
@@ -56,18 +56,15 @@ enum { TW_PRIORITIES = 6 };
 
 struct tw_turn;
 
-/*
- * What a turn returns. Any other value is a failure, which ends the task and goes to its done
- * function.
- */
+/* What a turn returns. Any other value, a negative errno, is a failure, which ends the task. */
 enum tw_turn_result {
 	TW_TURN_DONE = 0, /* the task has ended */
 	TW_TURN_AGAIN = 1 /* it goes on with turn->next; NULL: the task is done */
 };
 
 /*
- * A task's callback: one turn of it, on the host's thread, which it may block. Let failures be
- * negative errno values. It must not longjmp, throw or end its thread.
+ * One turn of a task, on the host's thread, which it may block. It must not longjmp, throw or end
+ * its thread.
  */
 typedef int tw_turn_fn(struct tw_turn *turn, void *arg);
 
@@ -82,7 +79,7 @@ struct tw_turn {
 
 /*
  * Called once when a task has ended, on the thread of its last turn, of its canceller or of the
- * closer. It may call what a task may, and may block.
+ * closer, which it may block.
  *
  *   TW_FATE_FIRED       it ran to its end; result is what its last turn returned: 0 or a failure
  *   TW_FATE_CANCELLED   result is -ECANCELED
@@ -134,8 +131,7 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 			       const struct tw_scheduler_config *cfg);
 
 /*
- * Refuses new tasks, ends those that do not run as dropped, and waits for the running turn, which
- * is its task's last.
+ * Refuses new tasks, drops those that do not run, and waits for the running turn, its task's last.
  *
  * Blocks: at most timeout_ns, plus the done functions.
  * Calls: done functions of the dropped tasks, on this thread.
@@ -147,8 +143,8 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
 /*
- * Closes the scheduler, waits for a turn or a done function that runs on another thread, and frees
- * the scheduler. NULL is allowed.
+ * Closes the scheduler, waits for a turn or a done function on another thread, and frees it. NULL
+ * is allowed.
  *
  * Threads: any, with no other call on it, except for a cancel whose done function has been called.
  * Blocks: while a turn or a done function runs.
@@ -211,8 +207,7 @@ TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_sch
  *   TW_CANCELLED   it will not run (again)
  *   TW_RUNNING     a turn or its done function runs now; if the turn asks for another, the task
  *                  ends as cancelled instead
- *   TW_GONE        it has ended, or never was; its done function may still run, if another thread
- *                  cancels it or closes the scheduler
+ *   TW_GONE        it has ended, or never was; its done function may still run on another thread
  */
 TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id task);
 
@@ -231,10 +226,10 @@ enum tw_scheduler_run_result {
  * Threads: one at a time.
  * Blocks: while turns run.
  * Returns:
- *   TW_SCHEDULER_RUN_IDLE   nothing is ready: `wanted` is called when there is work
+ *   TW_SCHEDULER_RUN_IDLE   nothing is ready
  *   TW_SCHEDULER_RUN_MORE   the slice or the budget was used up: call again
  *   -EINVAL      budget is 0, or another host
- *   -EBUSY       called from inside itself, or while another thread is in it: run on one thread
+ *   -EBUSY       called from inside itself, or while another thread is in it
  *   -ESHUTDOWN   the scheduler is closed
  */
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);

@@ -28,8 +28,7 @@ extern "C" {
 typedef struct tw_semaphore tw_semaphore;
 
 /*
- * Handle of a function that waits for a permit: a value. All-zero is "none"; a stale one is
- * harmless.
+ * Handle of a function that waits: a value. All-zero is "none"; a stale handle is harmless.
  */
 typedef struct tw_waiter {
 	uint64_t id;
@@ -38,8 +37,8 @@ typedef struct tw_waiter {
 /*
  * Creates a semaphore with `capacity` permits, all available; 0 is allowed.
  *
- * executor runs the functions of tw_semaphore_acquire_async; NULL: the service's. Service and
- * executor must outlive the semaphore; the service returns -EBUSY to a close meanwhile.
+ * executor runs the functions of tw_semaphore_acquire_async; NULL: the service's. Both must outlive
+ * the semaphore; a close of the service returns -EBUSY meanwhile.
  *
  * Returns:
  *   0            *out is the semaphore
@@ -55,8 +54,8 @@ TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_execu
  *
  * Returns:
  *   0        freed
- *   -EBUSY   somebody waits, or a function that has a permit has not returned, or the executor
- *            holds a cancelled one: cancel those that wait, and call again
+ *   -EBUSY   somebody waits, or a function has not returned, or the executor holds a cancelled
+ *            one: cancel those that wait, and call again
  */
 TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
 
@@ -143,8 +142,7 @@ struct tw_semaphore_stats {
 TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats *out);
 
 /*
- * Names the semaphore, for tw_service_dump and the Prometheus page. NULL: no name. The name is not
- * copied: it stays until the semaphore is destroyed or gets another one. Its first 63 bytes count.
+ * Names the semaphore, as tw_strand_set_name does a strand.
  *
  * Returns:
  *   0   named

@@ -31,9 +31,8 @@ struct tw_allocator {
 };
 
 /*
- * Sets the allocator of all objects of this process, in both libraries. NULL is allowed: the C
- * library's, which is the default. The arrays of timers are mapped, and are not of the allocator:
- * tickwheel_memory(7) lists what is.
+ * Sets the allocator of all objects of this process, in both libraries. NULL: the C library's, the
+ * default. Arrays of timers are mapped, not allocated: tickwheel_memory(7).
  *
  * Threads: any, before the first object of the library is created.
  * Returns:
@@ -107,18 +106,16 @@ enum tw_close_mode {
 };
 
 /*
- * Closes the service with a drop, a run or a drain of its timers: refuses new work, ends the old,
- * waits for callbacks, ends the threads.
+ * Closes the service: refuses new work, ends the old, waits for callbacks, ends the threads.
  *
  *   mode    pending                   queued at its executor    claimed, or running
  *   DROP    dropped, on this thread   dropped, on this thread   its run is the last
  *   RUN     runs once, now            runs                      its run is the last
  *   DRAIN   runs in its time          runs                      goes on
  *
- * At the timeout a RUN and a DRAIN become a DROP, and the result is -ETIMEDOUT (0 if a drain had
- * only timers to drop). Then no callback starts, except one that an executor had claimed. A drain
- * refuses new timers, but tw_reset of a pending one works. tickwheel_close(7) has the
- * rules of a drain.
+ * At the timeout a RUN or a DRAIN becomes a DROP: no callback starts any more, except one that an
+ * executor had claimed. The result is -ETIMEDOUT, or 0 if a drain had only timers to drop. A drain
+ * refuses new timers, but tw_reset of a pending one works: tickwheel_close(7).
  *
  * Threads: any, but no callback, release or visitor of the service.
  * Blocks: at most timeout_ns, or 0.1 s if that is longer; a drain 1 s more. An inline callback that
@@ -128,9 +125,8 @@ enum tw_close_mode {
  * Returns:
  *   0            closed: nothing is pending, no callback runs, completions of groups have been
  *                called, the threads have ended
- *   -ETIMEDOUT   callbacks still run, or an executor still holds hand-overs of them or of a
- *                destroyed strand or the like; the service stays closed: call again, or destroy
- *                the service, which waits without limit
+ *   -ETIMEDOUT   callbacks still run, or an executor still holds hand-overs; the service stays
+ *                closed: call again, or destroy it, which waits without limit
  *   -EBUSY       a strand, scheduler, limiter or the like still uses it: destroy that first
  *   -EDEADLK     called from inside; or a drain with timers pending on a manual clock
  *   -ENOTSUP     the kernel refuses membarrier, which it granted at creation: enter a sandbox
@@ -169,9 +165,8 @@ TW_API uint64_t tw_service_now(const tw_service *service);
 #define TW_NO_LIMIT SIZE_MAX
 
 /*
- * Runs the expired timers of a service with TW_DRIVE_MANUAL. In each turn of a loop, handle the
- * sockets first, and call this once, last: a callback may free a connection whose socket is ready
- * in the same turn.
+ * Runs the expired timers of a service with TW_DRIVE_MANUAL. Call it once in each turn of a loop,
+ * after the sockets: a callback may free a connection whose socket is ready.
  *
  * At most `budget` callbacks run; with an executor other than tw_executor_inline() they are handed
  * over. Timers that these callbacks schedule run in a later call.
@@ -181,8 +176,7 @@ TW_API uint64_t tw_service_now(const tw_service *service);
  * Returns:
  *   >= 0         callbacks run or handed over
  *   -EINVAL      budget is 0, or above INT_MAX and not TW_NO_LIMIT; the service has a tick thread
- *   -EBUSY       called from an inline callback, or while another thread drives: drive on one
- *                thread
+ *   -EBUSY       called from an inline callback, or while another thread drives
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service is closed
  */
@@ -197,8 +191,7 @@ TW_API int tw_service_advance(tw_service *service, size_t budget);
  *   0            *out_ns is an instant on the scale of tw_service_now; UINT64_MAX: there is nothing
  *                to do
  *   -EINVAL      the service has a tick thread
- *   -EBUSY       called from an inline callback, or while another thread drives: call it on the
- *                driver's
+ *   -EBUSY       called from an inline callback, or while another thread drives
  *   -ESHUTDOWN   the service is closed
  */
 TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);

@@ -1,7 +1,6 @@
 /*
- * Simulation: a simulated service and pool of workers, played on one thread and a virtual clock,
- * from a seed. Nothing sleeps. The same program with the same seed sees the same order of all
- * events.
+ * Simulation: a simulated service and pool, played on one thread and a virtual clock, from a seed.
+ * Nothing sleeps. The same program with the same seed sees all events in the same order.
  *
  *     tw_sim *sim;
  *     struct tw_sim_config config = TW_INIT(tw_sim_config);
@@ -101,8 +100,7 @@ TW_API int tw_sim_destroy(tw_sim *sim);
 
 /*
  * Closes the simulated service with TW_CLOSE_DROP or TW_CLOSE_RUN, and plays the workers until all
- * rests. Use this in place of tw_service_close, which would wait without end. In place of
- * TW_CLOSE_DRAIN call tw_sim_run_until_idle first.
+ * rests; tw_service_close would wait without end. For a drain, call tw_sim_run_until_idle before.
  *
  * Threads: the simulation's.
  * Returns:
@@ -180,8 +178,8 @@ TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 /* --------------------------------------------------------------------- trace */
 
 /*
- * Returns a number that is computed from all events so far. Two runs with equal numbers have had
- * the same events in the same order.
+ * Returns a number for all events so far. Runs with equal numbers had the same events in the same
+ * order.
  *
  * Threads: the simulation's.
  * Returns: the number; 0 if sim is NULL.

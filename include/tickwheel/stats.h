@@ -156,8 +156,8 @@ struct tw_service_liveness {
 };
 
 /*
- * Tells what a service does at this moment: the user code of the service, of its layers and of its
- * pool, one run a thread. Also works while the tick thread hangs.
+ * Tells what a service does at this moment: the user code of the service, its layers and its pool,
+ * one run a thread. Works also while the tick thread hangs.
  *
  * Returns:
  *   0         *out is filled
@@ -185,9 +185,8 @@ typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
 TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 
 /*
- * Lists the running callbacks, the pending timers and the disarmed timers, for people. Then come
- * the service's limiters, schedulers, semaphores and strands, with their names. The format may
- * change.
+ * Lists the running callbacks, the pending and disarmed timers, and the limiters, schedulers,
+ * semaphores and strands, for people. The format may change.
  *
  * Blocks: if the stream does.
  * Returns:
@@ -196,8 +195,8 @@ TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *vis
 TW_API int tw_service_dump(tw_service *service, FILE *out);
 
 /*
- * Checks the invariants of a service that is quiet: no call on it and no callback of it is in
- * progress; else the result means nothing.
+ * Checks the invariants of a quiet service: if a call on it or a callback is in progress, the
+ * result means nothing.
  *
  * Blocks: 0.1 s at most, and while the driver works.
  * Returns:

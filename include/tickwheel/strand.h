@@ -1,7 +1,6 @@
 /*
- * Strands: serial executors, many and cheap, on a pool or any other executor. A strand runs its
- * tasks one at a time, in order, so they need no lock. Use one for each connection, actor or
- * session.
+ * Strands: cheap serial executors on any other executor. A strand runs its tasks one at a time, in
+ * order, so they need no lock. Use one for each connection, actor or session.
  *
  *     tw_strand *strand;
  *     tw_strand_create(&strand, service, NULL);
@@ -35,8 +34,8 @@ typedef struct tw_strand_task_id {
 } tw_strand_task_id;
 
 /*
- * Creates a strand on an executor: a pool's, another strand's, one of your own, which gets submits
- * from any thread, or NULL for the service's.
+ * Creates a strand on an executor; NULL: the service's. One of your own gets submits from any
+ * thread.
  *
  * Returns:
  *   0            *out is the strand
@@ -86,8 +85,8 @@ struct tw_strand_task {
 
 	/*
 	 * Called once when the task has ended. TW_FATE_FIRED: on the strand. TW_FATE_CANCELLED: on
-	 * the thread that cancelled it or closed the strand; on the strand if a run of the series
-	 * was in progress, or the task's turn came during the close.
+	 * the thread that cancels or closes; on the strand if a run of the series was in progress,
+	 * or the task's turn came during the close.
 	 */
 	tw_release_fn *release;
 
@@ -99,8 +98,7 @@ struct tw_strand_task {
  * Submits a task, or a series, in full. *out: as tw_strand_schedule.
  *
  * Returns: as tw_strand_schedule, and
- *   -EINVAL   task's size is too small, or its members do not go together: the misuse hook gets the
- *             reason
+ *   -EINVAL   task's size is too small, or its members do not go together (misuse.h tells)
  *   -ERANGE   a period or deadline is out of range
  *   -E2BIG    in `task`
  */
@@ -121,10 +119,8 @@ TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task 
 TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task_id task);
 
 /*
- * Cancels a task, and waits for it if it runs.
- *
- * After any result except TW_RUNNING and TW_SELF nothing of the task runs, and what it wrote is
- * visible.
+ * Cancels a task, and waits for it if it runs. After any result except TW_RUNNING and TW_SELF
+ * nothing of the task runs, and what it wrote is visible.
  *
  * Blocks: at most timeout_ns.
  * Calls: as tw_strand_cancel.
@@ -138,9 +134,9 @@ TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint
 /* --------------------------------------------------------------------- close */
 
 /*
- * Closes the strand: cancels all tasks that have not run, refuses new ones, and waits for its
- * running task and for releases that other threads call. Timers that name the strand as their
- * executor end as cancelled when they are due.
+ * Closes the strand: cancels the tasks that have not run, refuses new ones, and waits for its
+ * running task and for releases on other threads. Timers on the strand end as cancelled when they
+ * are due.
  *
  * Blocks: at most timeout_ns, plus the releases. With a timeout of 0 it never waits, and a task may
  * close its own strand.
@@ -155,10 +151,10 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
 /*
  * Closes the strand, and frees it. NULL is allowed.
  *
- * Threads: any, with no other call on the strand. A task may destroy its own strand while other
- * threads wait for that task in a cancel or a close.
- * Blocks: without limit while a task runs, on a pool whose worker the caller is not. In all other
- * cases the strand goes after its last run.
+ * Threads: any, with no other call on the strand. A task may destroy its own strand, even while
+ * other threads wait for that task in a cancel or a close.
+ * Blocks: while a task runs, without limit, if the strand is on a pool. A worker of that pool, and
+ * a callback or task of the service, do not wait: then the strand goes after its last run.
  * Calls: as tw_strand_close.
  * Returns: 0
  */
@@ -174,8 +170,8 @@ TW_API int tw_strand_destroy(tw_strand *strand);
 TW_API tw_strand *tw_strand_current(void);
 
 /*
- * Returns the strand as an executor, of single timers (tw_task.executor) or of other strands.
- * Timers of other services must have ended before tw_strand_destroy.
+ * Returns the strand as an executor, for single timers or other strands. Timers of other services
+ * must have ended before tw_strand_destroy.
  *
  * Returns: the executor; NULL if strand is NULL.
  */
@@ -202,8 +198,8 @@ struct tw_strand_stats {
 TW_API int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out);
 
 /*
- * Names the strand, for tw_service_dump and the Prometheus page. NULL: no name. The name is not
- * copied: it stays until the strand is destroyed or gets another one. Its first 63 bytes count.
+ * Names the strand, for tw_service_dump and the Prometheus page. NULL: no name. It is not copied:
+ * keep it until the strand is destroyed or gets another one. Its first 63 bytes count.
  *
  * Returns:
  *   0   named

@@ -129,7 +129,7 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  *   0            moved, or armed
  *   -ENOENT      the timer has ended, or its release runs
  *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
- *                Also if it was cancelled; never for a persistent timer
+ *                Never for a persistent timer
  *   -ECANCELED   the timer was cancelled, and ends after this run: called from its own callback, or
  *                for a persistent timer from any thread
  *   -ERANGE      the delay, or the deadline less the service's creation, is above TW_MAX_DELAY_NS
@@ -187,10 +187,9 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
 TW_API int tw_cancel(tw_service *service, tw_timer timer);
 
 /*
- * Cancels a timer, and waits for its callback and release if they run.
- *
- * After any result except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
- * wrote is visible. Hold no lock that the callback or the release takes.
+ * Cancels a timer, and waits for its callback and release if they run. After any result except
+ * TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback wrote is visible. Hold no
+ * lock that the callback or the release takes.
  *
  * Blocks: at most timeout_ns.
  * Calls: the release, on this thread, if the result is TW_CANCELLED.
@@ -204,16 +203,14 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
 /*
- * Tells whether a timer waits to run. A disarmed timer and a running one do not. Another thread may
- * change that in the same moment.
+ * Tells whether a timer waits to run: a hint. A disarmed timer and a running one do not.
  *
  * Returns: true if it waits; false if not.
  */
 TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
 
 /*
- * Tells the time until a timer is due, exact to the tick. Another thread may change that in the
- * same moment.
+ * Tells the time until a timer is due, exact to the tick: a hint.
  *
  * Returns:
  *   0         *out_ns is written; 0 means that the timer is due
