@@ -96,7 +96,7 @@ example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
                $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/ examples/durable/,$(wildcard examples/*/)))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair check-bench check-includes
-.PHONY: check-format figures format clean
+.PHONY: check-format bench-loop figures format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -233,6 +233,14 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 bench: deps-build+bench ## figures beside heaps, wheels and event loops; BENCH="--quick" for a first look
 	$(again) $B/bench/bench
 	$(Q)bench/bench.py $B/bench/bench --out build/bench/results.json $(BENCH)
+
+$B/bench/loop/turns: bench/loop/turns.c $(archives) $B/flags
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Iinclude -pthread $(CFLAGS) -o $@ $< $(archives)
+
+bench-loop: deps-build+bench ## what timers add to a turn of an epoll loop: by descriptor, and by the next expiry
+	$(again) $B/bench/loop/turns
+	$(Q)$B/bench/loop/turns
 
 pair: deps-build+bench+pair ## ratios of this tree to REV, in interleaved pairs, with the gates; REV=c43d86c PAIR=W1,W3
 	$(Q)$(if $(REV),,echo "pair: REV=commit is missing" >&2; exit 2;) bench/pair.sh $(REV) $(PAIR)
