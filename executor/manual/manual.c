@@ -1,5 +1,5 @@
 /*
- * The manual executor: a ring of hand-overs behind a mutex, which is released around each run, so a
+ * The manual executor: a list of batches behind a mutex, which is released around each run, so a
  * slow one holds up no other thread that pumps.
  *
  * The descriptor's counter is 1 if and only if runs wait. It is written and read under the lock:
@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -16,14 +15,9 @@
 #include "mpsc/base/process.h"
 #include "tickwheel/manual.h"
 #include "mpsc/base/entry.h"
-#include "wheel/core/service.h"
+#include "wheel/run/run.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
-
-struct hand_over {
-	tw_batch *batch;
-	size_t tickets; /* that are left */
-};
 
 struct tw_manual {
 	tw_executor executor; /* first */
@@ -32,11 +26,12 @@ struct tw_manual {
 	struct tw__origin origin;
 	uint32_t room;
 	pthread_mutex_t lock; /* for what follows */
-	uint32_t first, count;
-	size_t waiting; /* the tickets of all */
-	int fd;         /* readable while runs wait; -1: nobody has called tw_manual_fd */
-	bool signalled; /* it is readable */
-	struct hand_over *ring;
+	struct tw__chunk_list batches;
+	uint32_t count;   /* how many these are */
+	uint32_t tickets; /* that are left of the first */
+	size_t waiting;   /* tickets of all */
+	int fd;           /* readable while runs wait; -1: nobody has called tw_manual_fd */
+	bool signalled;   /* it is readable */
 };
 
 /* The entry check of each call (mpsc/base/entry.h). */
@@ -66,9 +61,9 @@ static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 	uint32_t count = manual->count;
 	bool full = count == manual->room;
 	if (!full) {
-		uint32_t at = (uint32_t)(((uint64_t)manual->first + count) % manual->room);
-		manual->ring[at] = (struct hand_over){batch, n};
-		manual->count++;
+		tw__chunk_append(&manual->batches, tw__batch_chunk(batch));
+		if (manual->count++ == 0)
+			manual->tickets = (uint32_t)n;
 		manual->waiting += n;
 		update_fd(manual);
 	}
@@ -80,23 +75,22 @@ static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 
 static const struct tw_executor_ops ops = {sizeof ops, manual_submit};
 
-/* One ticket of the first hand-over. NULL: nothing waits. */
+/* Takes a ticket of the first batch, or of a piece of work, which looks alike. NULL: none waits. */
 static tw_batch *manual_take(tw_manual *manual)
 {
-	tw_batch *batch = NULL;
 	pthread_mutex_lock(&manual->lock);
-	if (manual->count) {
-		struct hand_over *first = &manual->ring[manual->first];
-		batch = first->batch;
+	struct tw__chunk *first = manual->batches.first;
+	if (first) {
 		manual->waiting--;
 		update_fd(manual);
-		if (--first->tickets == 0) {
-			manual->first = (manual->first + 1) % manual->room;
+		if (--manual->tickets == 0) {
+			tw__chunk_pop(&manual->batches);
 			manual->count--;
+			manual->tickets = manual->count ? manual->batches.first->count : 0;
 		}
 	}
 	pthread_mutex_unlock(&manual->lock);
-	return batch;
+	return (tw_batch *)(void *)first;
 }
 
 static size_t manual_waiting(tw_manual *manual)
@@ -161,21 +155,17 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	tw__need(&bad, !config.reserved, "reserved");
 	if (bad)
 		return tw__bad_member(-EINVAL, __func__, "tw_manual_config", bad);
-	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;
 	struct tw_manual *manual = tw__alloc(sizeof *manual);
-	struct hand_over *ring = tw__alloc(room * sizeof *ring);
-	if (!manual || !ring || !tw__origin_init(&manual->origin)) {
+	if (!manual || !tw__origin_init(&manual->origin)) {
 		tw__free(manual);
-		tw__free(ring);
 		return -ENOMEM;
 	}
 	*manual = (struct tw_manual){.executor = {&ops},
 				     .notify = config.notify,
 				     .notify_arg = config.notify_arg,
 				     .origin = manual->origin,
-				     .room = room,
-				     .fd = -1,
-				     .ring = ring};
+				     .room = config.queue ? config.queue : QUEUE_DEFAULT,
+				     .fd = -1};
 	pthread_mutex_init(&manual->lock, NULL); /* cannot fail with default attributes */
 	*out = manual;
 	return 0;
@@ -192,7 +182,6 @@ int tw_manual_destroy(tw_manual *manual)
 	if (manual->fd >= 0)
 		close(manual->fd);
 	pthread_mutex_destroy(&manual->lock);
-	tw__free(manual->ring);
 	tw__free(manual);
 	return 0;
 }

@@ -12,8 +12,8 @@ static bool has_runs(const struct tw__outbox *box)
 }
 
 /*
- * The executor's outbox, or an idle one that becomes it: nothing waits there, and its executor
- * holds nothing. NULL: all that may serve it are in use. Addresses decide nothing else (sim.h).
+ * Returns the executor's outbox, or an idle one that becomes it, or NULL: all that may serve it are
+ * in use. Addresses decide nothing else (sim.h).
  */
 static struct tw__outbox *outbox_of(struct tw__outboxes *boxes, tw_executor *executor)
 {
@@ -56,12 +56,11 @@ static struct tw__outbox *queue_pop(struct tw__outboxes *boxes)
 /* -------------------------------------------------------------------- sorting */
 
 /*
- * The executor that a due timer names, or NULL: the service's own. False: the timer is not armed
- * any more, and a later arm brings an entry of its own.
+ * Tells which executor a due timer names; NULL: the service's own. Returns false if the timer is
+ * not armed any more.
  *
- * The name is in the timer's extension record. The timer may be cancelled meanwhile and the record
- * go to another one, so the word is read twice (word.h, WORD5). The record is never unmapped, and
- * `executor` is an atomic that nothing else overwrites (slots.h).
+ * The name is in the extension record, which may go to another timer meanwhile, so the word is read
+ * twice (WORD5).
  */
 static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
@@ -74,11 +73,10 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 		return false;
 	if (!(word & TW__EXT))
 		return true;
-	/* WORD5: before the second look */
+	/* WORD5 */
 	uint32_t ext = tw_load_acquire(&slots->records[slot].ext);
-	*executor = ext == TW__EXT_INLINE
-			? &tw__inline_executor
-			: tw_load_acquire(&slots->exts[ext].executor); /* WORD5: likewise */
+	*executor = ext == TW__EXT_INLINE ? &tw__inline_executor
+					  : tw_load_acquire(&slots->exts[ext].executor); /* WORD5 */
 	return tw__entry_is_armed(slots, entry, &word);
 }
 
@@ -93,9 +91,9 @@ static void append_chunk(struct tw__outboxes *boxes, struct tw__outbox *box,
 }
 
 /*
- * False: there is no outbox for the executor, or chunks are short. Then there is no new chunk for
- * the rest of the poll, since later runs of the same executor must not overtake those that were put
- * back into the wheel (G6).
+ * Returns false if there is no outbox for the executor, or chunks are short. Then there is no new
+ * chunk for the rest of the poll: later runs of the same executor must not overtake those that were
+ * put back into the wheel (G6).
  */
 static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
@@ -116,7 +114,7 @@ static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t e
 	return true;
 }
 
-/* Moves the runs of timers that name an executor to their outboxes. The chunk may become empty. */
+/* The chunk may become empty. */
 static void sort_named(tw_service *service, struct tw__chunk *chunk)
 {
 	unsigned kept = 0;
@@ -135,10 +133,7 @@ static void sort_named(tw_service *service, struct tw__chunk *chunk)
 	chunk->count = kept;
 }
 
-/*
- * Moves what fits of a chunk to the end of another one: all or nothing, except where chunks are
- * short.
- */
+/* Moves a chunk to the end of another one: all or nothing, except where chunks are short. */
 static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chunk *chunk)
 {
 	unsigned room = TW__CHUNK_ENTRIES - last->count, n = chunk->count;
@@ -169,33 +164,29 @@ void tw__outbox_add(tw_service *service, struct tw__chunk *chunk)
 
 /* ------------------------------------------------------------------- delivery */
 
-static struct tw__chunk *outbox_pop(struct tw__outbox *box)
+/* The first chunk leaves; next: the one after it, which the chunk may not know any more. */
+static void outbox_pop(struct tw__outbox *box, struct tw__chunk *next)
 {
-	struct tw__chunk *chunk = tw__chunk_pop(&box->runs);
-	if (box->compacted == chunk)
+	if (box->compacted == box->runs.first)
 		box->compacted = NULL;
-	return chunk;
+	box->runs.first = next;
+	if (!next)
+		box->runs.last = NULL;
 }
 
-static void put_back(struct tw__chunk_list *list, struct tw__chunk *chunk)
+/* Leaves n entries in the first chunk. The rest comes next. */
+static void split(tw_service *service, struct tw__chunk_list *list, size_t n)
 {
-	chunk->next = list->first;
-	list->first = chunk;
-	if (!list->last)
-		list->last = chunk;
-}
-
-/* Leaves only n entries in a chunk that was popped. The rest is first in the list. */
-static void split(tw_service *service, struct tw__chunk_list *list, struct tw__chunk *chunk,
-		  size_t n)
-{
-	struct tw__chunk *rest = tw__chunk_get(&service->driver->wheel);
+	struct tw__chunk *chunk = list->first, *rest = tw__chunk_get(&service->driver->wheel);
 	rest->count = chunk->count - (uint32_t)n;
 	rest->holder_count = 0;
 	rest->tick = chunk->tick;
 	memcpy(rest->entries, chunk->entries + n, rest->count * sizeof *rest->entries);
 	chunk->count = (uint32_t)n;
-	put_back(list, rest);
+	rest->next = chunk->next;
+	chunk->next = rest;
+	if (list->last == chunk)
+		list->last = rest;
 }
 
 /* Whether the executor may hold one more chunk: at most as many as are left for the others. */
@@ -213,7 +204,7 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 	boxes->out--;
 }
 
-/* The inline executor's: runs here what the budget allows. Some is left if memory is short, too. */
+/* The inline executor's. Some is left if memory is short, too. */
 static size_t run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box,
 		       size_t budget)
 {
@@ -225,7 +216,8 @@ static size_t run_here(tw_service *service, struct tw__local *local, struct tw__
 					       budget - done, tw__driver_now(service));
 		if (chunk->holder_count < chunk->count)
 			break;
-		tw__chunk_put(&service->driver->wheel, outbox_pop(box));
+		outbox_pop(box, chunk->next);
+		tw__chunk_put(&service->driver->wheel, chunk);
 	}
 	return done;
 }
@@ -236,10 +228,12 @@ static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	size_t done = 0;
 	while (has_runs(box) && done < budget && may_submit(boxes, box)) {
-		struct tw__chunk *chunk = outbox_pop(box);
+		struct tw__chunk *chunk = box->runs.first;
 		if (chunk->count > budget - done)
-			split(service, &box->runs, chunk, budget - done);
-		size_t count = chunk->count; /* now: once taken over the chunk may be gone */
+			split(service, &box->runs, budget - done);
+		/* read now: once taken over the chunk may be gone */
+		struct tw__chunk *next = chunk->next;
+		size_t count = chunk->count;
 		tw_batch *batch =
 		    tw__batch_submit(service, chunk, tw__forced(service),
 				     (uint32_t)(box - boxes->boxes), service->driver->last_now_ns);
@@ -247,10 +241,10 @@ static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget
 		if (box->executor->ops->submit(box->executor, batch, count) < 0) {
 			tw__batch_retract(service);
 			chunk->holder_count = 0;
-			put_back(&box->runs, chunk);
 			tw_add_relaxed(&service->submitted->refused, 1);
 			break;
 		}
+		outbox_pop(box, next);
 		box->out++;
 		boxes->out++;
 		done += count;
@@ -259,8 +253,8 @@ static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget
 }
 
 /*
- * Outboxes take turns. Where the budget ends, the next poll goes on with the next one; else it
- * begins with the second, so that each comes first for compaction.
+ * Where the budget ends, the next poll goes on with the next outbox; else it begins with the
+ * second, so that each comes first for compaction.
  */
 size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget)
 {
