@@ -4,10 +4,8 @@
  */
 
 #include "mpsc/base/process.h"
-#include "executor/pool/internal.h"
-#include "wheel/core/frame.h"
+#include "executor/pool/layer.h"
 #include "wheel/service/parts.h"
-#include "wheel/run/work.h"
 
 int tw_version(void)
 {

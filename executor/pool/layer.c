@@ -1,7 +1,5 @@
 #include "executor/pool/layer.h"
 
-#include "wheel/core/frame.h"
-
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
 {
 	int r = tw__service_hold(service);

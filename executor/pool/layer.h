@@ -1,6 +1,7 @@
 /*
- * What layers (strands, schedulers, limiters and others) are built on: a service for their timers,
- * and an executor for their work (wheel/run/work.h). A base keeps both from being closed.
+ * The pool as services and layers use it (its public face is tickwheel/pool.h), and what layers are
+ * built on: a service for their timers, and an executor for their work (wheel/run/work.h). A base
+ * keeps both from being closed.
  *
  * This header includes what all layers use: a layer's sources include only what is their own.
  */
@@ -11,14 +12,58 @@
 #include <stdlib.h>
 
 #include "mpsc/base/atomics.h"
-#include "executor/pool/internal.h"
 #include "mpsc/base/futex.h"
 #include "mpsc/base/assert.h"
 #include "mpsc/base/misuse.h"
 #include "mpsc/base/entry.h"
 #include "tickwheel/context.h"
+#include "tickwheel/pool.h"
 #include "wheel/core/frame.h"
 #include "wheel/run/work.h"
+
+/*
+ * Creates a pool with the workers, max_workers and thread settings of a service's config, which are
+ * in range. queue: plain tasks that may wait; 0: the pool is the service's own, and takes none.
+ * Returns what tw_pool_create returns.
+ */
+int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config);
+
+/* pool may be NULL. */
+bool tw__pool_is_worker(const tw_pool *pool);
+
+/* The pool that this executor is, or NULL. */
+tw_pool *tw__pool_of(tw_executor *executor);
+
+/* What layers read of a pool, directly after its executor. Constant. */
+struct tw__pool_limits {
+	/* its workers at most, up to TW__WORKERS_MAX */
+	unsigned capacity;
+	/*
+	 * not 0 while a thread of the pool is missed elsewhere: work that runs many things in a row
+	 * looks at the time then. NULL: it always does, as the pool cannot grow
+	 */
+	const _Atomic uint32_t *shortage;
+};
+
+static inline const struct tw__pool_limits *tw__pool_limits(const tw_executor *pool)
+{
+	return (const struct tw__pool_limits *)(const void *)(pool + 1);
+}
+
+/*
+ * A service, or a layer, begins to use the pool, which refuses to close until all have left.
+ * Returns 0, -ESHUTDOWN or -EPERM.
+ */
+int tw__pool_join(tw_pool *pool, bool service);
+
+/*
+ * Nothing of the service or layer is queued or runs. Ends the pool if it was the service's own. In
+ * a forked child no lock is taken.
+ */
+void tw__pool_leave(tw_pool *pool, bool service);
+
+/* For tw_service_liveness. */
+void tw__pool_look(void *pool, struct tw_service_liveness *out);
 
 /* ------------------------------------------------------------------------ holds */
 
@@ -29,33 +74,27 @@ struct tw__base {
 	bool left;             /* its holder was destroyed: TW__BASE_LEFT */
 };
 
-/*
- * executor NULL: the service's. Returns 0; -ESHUTDOWN if service or pool are closed; -EPERM in a
- * forked child.
- */
+/* executor NULL: the service's. Returns 0, -ESHUTDOWN or -EPERM. */
 TW_PRIVATE int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
 
 /* How a holder goes. */
 enum tw__base_step {
 	/*
-	 * Asks whether the thread may wait for other threads that use the service or the executor:
-	 * the executor is a pool, the thread is none of its workers, and it is not inside a
-	 * callback or work of the service, where it may be the driver.
+	 * Asks whether the thread may wait for others that use the service or the executor: that is
+	 * a pool, whose worker the thread is not, and it is not inside a callback or work of the
+	 * service, where it may be the driver.
 	 */
 	TW__BASE_MAY_WAIT,
-	/* The holder was destroyed while its work is out. The service's close waits for it. */
+	/* The holder was destroyed while its work is out: the close of the service waits for it. */
 	TW__BASE_LEFT,
-	/* No work is out. In a forked child no lock is taken: the pool's may be held forever. */
+	/* No work is out. In a forked child no lock is taken. */
 	TW__BASE_OVER
 };
 
-/* The answer of the first step. The holder does not touch the base after the last one. */
+/* Returns the answer of the first step. The base is not touched after the last one. */
 TW_PRIVATE bool tw__base_leave(struct tw__base *base, enum tw__base_step step);
 
-/*
- * The work calls no user function any more: if the executor refuses it, or gives it back, the
- * driver runs it. A pool refuses no work.
- */
+/* The work calls no user function any more. If the executor refuses it, the driver runs it. */
 static inline void tw__base_leave_work(const struct tw__base *base, struct tw__work *work)
 {
 	if (!base->pooled)

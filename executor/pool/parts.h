@@ -5,36 +5,35 @@
  * tasks. A task finds room while fewer than `queue` items wait; else it is refused, or its
  * submitter waits. Batches and work have further cells. A batch that finds no cell is refused: its
  * service offers it again in its next tick. Work that finds none is `kept`, and pushed when there
- * is room.
+ * is room: a thread that waits for a layer's end may be the driver.
  *
- * A batch holds many runs. The worker that takes it begins with the first one, and shows in its
- * word `open` the batch and how many runs are left. It claims them one by one, and so does each
- * worker that finds the ring empty. So a slow callback holds up only itself (G8).
+ * The worker that takes a batch begins with its first run, and shows in its word `open` the batch
+ * and how many runs are left. It claims them one by one, and so does each worker that finds the
+ * ring empty. So a slow callback holds up only itself (G8).
  *
  * Jobs (work of limiters that may block) leave one worker free: at most `limit` workers are inside
  * one. A job beyond that is `held` until a worker leaves one, and then pushed.
  *
  * Rules
- *   1. If an item waits that a worker may take, then a worker is `searching`, or none sleeps. Each
- *      push, and each take that leaves something, calls a sleeper unless one searches. So at most
- *      one worker is on its way at any time (G9), and it calls the next.
- *   2. If such an item waits, none searches and none sleeps, the starter is awake (threads.c). It
- *      is the last of the sleepers.
- *   3. The lock guards who searches and who sleeps. `wanted` says whether a push has to call one,
- *      so most pushes and takes need no lock.
- *   4. A claim reads nothing of a batch before its CAS of `open`, after which the batch cannot
- *      return. The word names the batch: a batch that has been submitted again meanwhile has runs
- *      left to claim as well.
- *   5. What a thread submits may run, and lead to the pool's end, while it still looks for a
- *      sleeper. So close waits for submitters. Each shows the pool in its run record, or is counted
- *      if there is no memory for one.
+ * 1. If an item waits that a worker may take, then a worker is `searching`, or none sleeps. Each
+ *    push, and each take that leaves something, calls a sleeper unless one searches. So at most one
+ *    worker is on its way at any time (G9), and it calls the next.
+ * 2. If such an item waits, none searches and none sleeps, the starter is awake (threads.c). It is
+ *    the last of the sleepers.
+ * 3. The lock guards who searches and who sleeps. `wanted` says whether a push has to call one, so
+ *    most pushes and takes need no lock.
+ * 4. A claim reads nothing of a batch before its CAS of `open`, after which the batch cannot
+ *    return. A batch that has been submitted again meanwhile has runs left to claim as well.
+ * 5. What a thread submits may run, and lead to the pool's end, while it still looks for a sleeper.
+ *    So close waits for submitters. Each shows the pool in its run record, or is counted if there
+ *    is no memory for one.
  *
  * Pairing table (of the ring: ring.h)
  *   WANTED  the item: store seq_cst (a cell's sequence, or `open`), then load of wanted, against
  *       its store under the lock, then the look at the ring and at `open` (all seq_cst): a
  *       submitter that calls nobody, or a worker or starter about to sleep or to stop searching,
  *       sees the other. slots: store seq_cst before its worker's thread starts, load seq_cst with
- *       the look at `open`: the slot is seen, too.
+ *       the look at `open`.
  *   OPEN  open: store seq_cst (its worker), CAS acq_rel (claim) -> load acquire, CAS acq_rel
  *       (claim): the batch's fields and entries. A pool of one worker stores relaxed.
  *   CALLED  called: store relaxed (under the lock) -> load relaxed (the sleeper), which takes the
@@ -46,26 +45,19 @@
  *   BRINGING  record.bringing: store relaxed, then the push, whose run comes after it and leads to
  *       close; store-release after the last look at the pool -> load acquire (close). The count
  *       `bringing` likewise.
- *   runs, completed: relaxed gauges.
  *
  * The model is test/model/pool.pml; claims: batch.pml.
  */
 #ifndef TW_EXECUTOR_POOL_PARTS_H
 #define TW_EXECUTOR_POOL_PARTS_H
 
-#include <errno.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdlib.h>
 
-#include "executor/pool/internal.h"
+#include "executor/pool/layer.h"
 #include "executor/pool/ring.h"
-#include "mpsc/base/futex.h"
 #include "mpsc/base/histogram.h"
-#include "mpsc/base/misuse.h"
 #include "mpsc/base/process.h"
-#include "wheel/core/frame.h"
-#include "wheel/run/work.h"
 
 enum tw__worker_state {
 	TW__WORKER_NONE = 0, /* the slot has no thread */
@@ -85,16 +77,16 @@ struct tw__worker {
 	struct tw__sleeper sleeper;
 	_Atomic uint32_t state; /* enum tw__worker_state; under the lock */
 
-	/* by its thread: odd while inside a run; changes with each */
+	/* by its thread: odd while inside a run; changes with each; a gauge */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
 	_Atomic uint64_t completed;
 	unsigned streak; /* items taken since it has slept */
 	struct tw__histogram wait, run;
 
-	/* a batch that it has taken, and in the low bits how many runs are left to claim */
+	/* a batch that it has taken, and in the low bits the runs left to claim */
 	alignas(TW__CACHE_LINE) _Atomic uintptr_t open;
 
-	/* by the starter: `runs` at a look that found it inside a run, and since when */
+	/* by the starter: `runs` at a look inside a run, and since when */
 	uint64_t seen_runs, seen_ns;
 	pthread_t thread;
 };
@@ -108,7 +100,7 @@ struct tw__taken {
 	struct tw__pool_task task;
 };
 
-/* Tests change them before they create a pool. */
+/* Tests change them. */
 struct tw__pool_times {
 	uint64_t look_ns;    /* between two looks of the starter */
 	uint64_t blocked_ns; /* a run that lasts longer blocks, whatever the other workers do */
@@ -120,11 +112,11 @@ extern struct tw__pool_times tw__pool_times;
 /* The starter's own, except what is atomic. */
 struct tw__starter {
 	struct tw__sleeper sleeper;
-	/* its last look found a worker inside the same run as the look before */
+	/* its last look found a worker inside the same run as the one before */
 	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
-	bool full;            /* runs wait for a pool at its maximum, all blocked: counted */
+	bool full;            /* at_max is counted */
 	unsigned quiet_looks; /* in a row that found the pool not short */
 	pthread_t thread;
 	struct tw_service_config threads; /* how to start workers */
@@ -156,9 +148,8 @@ struct tw_pool {
 	bool owned;         /* a service made it for itself */
 	struct tw__pool_times times;
 	struct tw__origin origin;
-	struct tw__worker
-	    *workers; /* limits.capacity slots; those from `slots` on were never touched */
-	_Atomic uint32_t slots; /* that have had a worker; grows only, by the starter */
+	struct tw__worker *workers; /* limits.capacity; those from `slots` on were never touched */
+	_Atomic uint32_t slots;     /* that have had a worker; grows only, by the starter */
 
 	struct tw__ring ring;
 
@@ -171,7 +162,7 @@ struct tw_pool {
 	bool searching; /* a worker that was called has not looked yet */
 	bool closed, stopping;
 	unsigned alive; /* workers */
-	/* asleep, or about to; the last worker first, and at the end the starter */
+	/* asleep, or about to; the starter at the end */
 	struct tw__sleeper *idle;
 	struct tw__pool_aside aside;
 	unsigned services, users; /* services that use the pool; with layers */
@@ -182,10 +173,8 @@ struct tw_pool {
 	struct tw__starter starter;
 };
 
-/* The entry check of each call (mpsc/base/entry.h). */
 #define tw__pool_check(pool) TW__ORIGIN_CHECK(__func__, pool, "pool")
 
-/* The worker that the calling thread is, or NULL. */
 extern _Thread_local struct tw__worker *tw__this_worker;
 
 static inline bool tw__is_worker_of(const tw_pool *pool)
@@ -198,7 +187,7 @@ static inline bool tw__is_worker_of(const tw_pool *pool)
 /* Tells whether something waits that a worker may take. */
 bool tw__pool_waits(tw_pool *pool);
 
-/* How many things wait that a worker may take: a gauge. */
+/* The same as a number: a gauge. */
 uint64_t tw__pool_count(tw_pool *pool);
 
 /* The starter is about to sleep. Gives up the lock. */
@@ -209,38 +198,34 @@ void tw__starter_sleeps(tw_pool *pool);
 /* Pushes, and calls a worker for it. Returns 0, -ESHUTDOWN, or -EAGAIN: full. */
 int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task);
 
-/* The work waits for room, and is pushed then. */
 void tw__pool_keep(tw_pool *pool, struct tw__work *work);
 
-/* There may be room for submitters and work that wait, or the pool is closed. */
+/* There may be room, or the pool is closed. */
 void tw__pool_tell_room(tw_pool *pool);
 
-/* What the worker does next. Sleeps until there is something. False: the thread ends. */
+/* Sleeps until there is something to do. Returns false if the thread ends. */
 bool tw__worker_next(struct tw__worker *self, struct tw__taken *taken);
 
-/* Returns when it is called. False: the time is over. */
+/* Returns when it is called, or false: the time is over. */
 bool tw__sleeper_waits(struct tw__sleeper *self, uint64_t until_ns);
 
-/* Claims one more run of the batch, which is the worker's next. False: none is left. */
+/* Claims one more run of the batch. Returns false if none is left. */
 bool tw__worker_claim(struct tw__taken *taken);
 
-/* The worker has left a job. */
 void tw__pool_job_ends(tw_pool *pool);
 
-/* No submit is accepted any more. Wakes all workers, which end when they find nothing. */
+/* Wakes all workers, which end when they find nothing. */
 void tw__pool_call_all(tw_pool *pool);
 
 /* --------------------------------------------------------------- threads.c */
 
-/* A slot's first worker is about to start. */
 void tw__worker_init(tw_pool *pool, unsigned index);
 
-/* Starts the thread of a slot that has none. */
 int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config);
 
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config);
 
-/* Ends the threads, and waits for them: the starter first, when nothing waits any more. */
+/* Ends the threads, and waits for them, when nothing waits any more. */
 void tw__pool_stop(tw_pool *pool);
 
 #endif

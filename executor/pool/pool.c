@@ -3,15 +3,12 @@
  * parts.h.
  *
  * The end: a bit in the ring's tail, and `closed`, refuse all submits. Close waits for the
- * submitters that are on their way (parts.h, rule 5). From then on the queue only empties.
+ * submitters that are on their way (rule 5). From then on the queue only empties.
  */
 #include <string.h>
 
 #include "executor/pool/parts.h"
 #include "mpsc/base/reserve.h"
-#include "mpsc/base/process.h"
-#include "mpsc/base/entry.h"
-#include "wheel/core/frame.h"
 
 bool tw__pool_is_worker(const tw_pool *pool)
 {
@@ -41,7 +38,6 @@ static inline void bringing_ends(tw_pool *pool, struct tw__run_record *record)
 		tw_add_release(&pool->bringing, (uint32_t)-1); /* BRINGING */
 }
 
-/* The queue is full. Sleeps until there is room. */
 static int wait_and_push(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns)
 {
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
@@ -129,7 +125,7 @@ int tw__pool_join(tw_pool *pool, bool service)
 
 void tw__pool_leave(tw_pool *pool, bool service)
 {
-	/* now: after the unlock another thread may free a shared pool */
+	/* read now: after the unlock another thread may free a shared pool */
 	bool ends = service && pool->owned, locks = !tw__origin_inherited(&pool->origin);
 	if (locks)
 		tw__tiny_lock(&pool->lock);
@@ -175,7 +171,7 @@ static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 	return r;
 }
 
-/* If only a maximum is given, the default number of workers respects it. */
+/* The default number of workers respects a maximum. */
 static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 {
 	unsigned most = config->max_workers, cpus = tw__usable_cpus();
@@ -266,7 +262,7 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 /* ----------------------------------------------------------------------- end */
 
 /*
- * A batch is of a service with another executor: the service offers the runs again, and is refused.
+ * A batch in the ring is of a service that has another executor, too: it offers the runs again.
  * Work keeps the pool from being closed.
  */
 static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
@@ -346,7 +342,6 @@ static int pool_end(tw_pool *pool)
 	return r;
 }
 
-/* Services and layers look at their pool when they end, in a child too. */
 static int pool_end_forked(tw_pool *pool)
 {
 	if (pool->users)

@@ -1,4 +1,7 @@
-/* The pool's queue: who takes what, who wakes whom, and how a worker sleeps. The rules: parts.h. */
+/*
+ * Who takes what from the pool's queue, who wakes whom, and how a worker sleeps. The rules:
+ * parts.h.
+ */
 #include "executor/pool/parts.h"
 
 enum {
@@ -17,7 +20,10 @@ _Static_assert((int)TW__CHUNK_ENTRIES <= (int)OPEN_LEFT &&
 		   sizeof(struct tw__chunk) % (OPEN_LEFT + 1) == 0,
 	       "fits into `open`");
 
-/* Claims a run of what the worker has opened: its index, or -1. *batch: the only one, or NULL. */
+/*
+ * Claims a run of what the worker has opened. Returns its index, or -1. *batch: the only one, or
+ * NULL.
+ */
 static inline int open_claim(struct tw__worker *of, tw_batch **batch)
 {
 	uintptr_t open = tw_load_acquire(&of->open), at; /* OPEN */
@@ -53,7 +59,6 @@ static void open_begin(struct tw__worker *self, tw_batch *batch, struct tw__take
 		tw_store_seq_cst(&self->open, (uintptr_t)batch | (left - 1)); /* OPEN, WANTED */
 }
 
-/* A worker that has opened a batch with runs to claim, or NULL. */
 static struct tw__worker *open_find(tw_pool *pool)
 {
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
@@ -77,13 +82,12 @@ uint64_t tw__pool_count(tw_pool *pool)
 
 /* --------------------------------------------------------------------- calling */
 
-/* Who sleeps or searches has changed. */
 static void tell_wanted(tw_pool *pool)
 {
 	tw_store_seq_cst(&pool->wanted, pool->idle && !pool->searching); /* WANTED */
 }
 
-/* Rules 1 and 2. Under the lock. Returns the futex to wake when the lock is free, or NULL. */
+/* Rules 1 and 2, under the lock. Returns the futex to wake after the unlock, or NULL. */
 static _Atomic uint32_t *pool_call(tw_pool *pool)
 {
 	struct tw__sleeper *first = pool->idle;
@@ -103,7 +107,6 @@ static void unlock_and_wake(tw_pool *pool, _Atomic uint32_t *called)
 		tw__futex_wake(called, 1);
 }
 
-/* Something has come. */
 static void call_if_wanted(tw_pool *pool)
 {
 	if (tw_likely(!tw_load_seq_cst(&pool->wanted))) /* WANTED */
@@ -144,7 +147,6 @@ static void list_append(struct tw__work_list *list, struct tw__work *work)
 	list->last = work;
 }
 
-/* The list is not empty. */
 static struct tw__work *list_pop(struct tw__work_list *list)
 {
 	struct tw__work *first = list->first;
@@ -153,7 +155,7 @@ static struct tw__work *list_pop(struct tw__work_list *list)
 	return first;
 }
 
-/* Pushes kept work while the ring has room, calls a worker for it, and unlocks. */
+/* Pushes kept work while the ring has room. */
 static void push_kept_and_unlock(tw_pool *pool)
 {
 	struct tw__work_list *kept = &pool->aside.kept;
@@ -194,7 +196,7 @@ static bool pop(tw_pool *pool, struct tw__pool_task *task)
 
 /* ------------------------------------------------------------------------ jobs */
 
-/* False: the job is beyond the limit, and set aside. */
+/* Returns false if the job is beyond the limit, and held. */
 static bool job_begins(tw_pool *pool, struct tw__work *job)
 {
 	struct tw__pool_aside *aside = &pool->aside;
@@ -280,14 +282,14 @@ void tw__starter_sleeps(tw_pool *pool)
 	unlock_and_wake(pool, pool_call(pool)); /* WANTED */
 }
 
-/* The worker has found nothing. One beyond the permanent ones ends if it sleeps for too long. */
+/* A worker beyond the permanent ones ends if it sleeps for too long. */
 static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 {
 	tw_pool *pool = self->pool;
 	struct tw__sleeper *sleeper = &self->sleeper;
 	bool in_time = true, listed = false;
 	self->streak = 0;
-	sched_yield(); /* a submitter may want this processor, and then need wake nobody */
+	sched_yield(); /* a submitter on this processor need wake nobody then */
 	for (;;) {
 		bool found = pool_take(self, taken);
 		tw__tiny_lock(&pool->lock);
@@ -322,7 +324,9 @@ static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 	}
 }
 
-/* A worker close behind a submitter shares each cache line with it. Now and then it lets it go. */
+/*
+ * A worker close behind a submitter shares each cache line with it, so it lets it go now and then.
+ */
 static void keep_away(struct tw__worker *self)
 {
 	struct tw__ring *ring = &self->pool->ring;

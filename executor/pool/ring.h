@@ -2,14 +2,12 @@
  * The pool's ring: bounded, many producers, many consumers.
  *
  * Positions only rise. A cell says which position's task it holds. Consumers write no cell, unlike
- * in D. Vyukov's queue (2010), so a line of two cells moves once each way between two processors:
- * the thread that moves `head` on has read the task, and a producer writes a cell again only when
- * `head` has passed it. A producer that is preempted inside a push holds up no other producer;
- * consumers see the ring as empty from its cell on. Producers look at `head` only if their last
- * look finds the ring full.
+ * in D. Vyukov's queue (2010), so a line of two cells moves once each way between two processors: a
+ * producer writes a cell again only when `head` has passed it. A producer that is preempted inside
+ * a push holds up no other producer; consumers see the ring as empty from its cell on. Producers
+ * look at `head` only if their last look finds the ring full.
  *
  * The ring is closed by a bit in the tail, so close learns the last position that was given out.
- * Plain tasks leave cells free that only items may take (parts.h).
  *
  * Pairing table
  *   RING1  sequence: store (push) -> load (pop): the task. Seq_cst for WANTED (parts.h).
@@ -17,7 +15,7 @@
  *       again. head_seen: store-release -> load-acquire hands that on to other producers.
  *   RING3  tail: CAS (push) against or (close): the later one sees the earlier one's value.
  *   RING4  sequence: store (push) -> load-acquire (close): each task is in its cell.
- *   tail only hands out positions: relaxed. head: seq_cst for ROOM (parts.h).
+ * tail only hands out positions: relaxed. head: seq_cst for ROOM (parts.h).
  *
  * The model is test/model/ring.pml.
  */
@@ -60,8 +58,7 @@ struct tw__ring {
 	struct tw__ring_cell *cells;
 	_Atomic uint64_t *times; /* queued_ns of one cell in TIMED_ONE_IN */
 	uint64_t mask;
-	uint64_t task_mask; /* the same, as plain tasks see it */
-	/* The next position to push to, and whether it is closed. */
+	uint64_t task_mask; /* as plain tasks see it */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t tail;
 	_Atomic uint64_t head_seen;                    /* by a producer: not above `head` */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head; /* the next position to pop */
@@ -69,10 +66,7 @@ struct tw__ring {
 
 #define TW__RING_CLOSED (UINT64_C(1) << 63)
 
-/*
- * tasks: plain tasks that may wait, a power of two or 0. Zeros are an empty ring, whose memory is
- * touched as it is used. False: out of memory.
- */
+/* tasks: plain tasks that may wait, a power of two or 0. Memory is touched as it is used. */
 static inline bool tw__ring_init(struct tw__ring *ring, uint64_t tasks)
 {
 	uint64_t size = 2 * tasks > TW__RING_CELLS_MIN ? 2 * tasks : TW__RING_CELLS_MIN;
@@ -94,14 +88,14 @@ static inline struct tw__ring_cell *tw__ring_cell(struct tw__ring *ring, uint64_
 	return &ring->cells[at & ring->mask];
 }
 
-/* When the task of that position was queued; NULL: it is not timed. */
+/* NULL if the task of that position is not timed. */
 static inline _Atomic uint64_t *tw__ring_time(struct tw__ring *ring, uint64_t at)
 {
 	return at % TW__RING_TIMED_ONE_IN ? NULL
 					  : &ring->times[(at & ring->mask) / TW__RING_TIMED_ONE_IN];
 }
 
-/* Tells whether a producer finds no cell for that position, which may be given out by now. */
+/* The position may be given out by now. */
 static inline bool tw__ring_is_full(struct tw__ring *ring, uint64_t at, bool is_task)
 {
 	int64_t most = (int64_t)(is_task ? ring->task_mask : ring->mask);
@@ -137,7 +131,7 @@ static inline __attribute__((always_inline)) int tw__ring_push(struct tw__ring *
 	return 0;
 }
 
-/* False: empty, or the next task is still being written. */
+/* Returns false if the ring is empty, or its first task is still being written. */
 static inline bool tw__ring_pop(struct tw__ring *ring, struct tw__pool_task *task)
 {
 	uint64_t at = tw_load_relaxed(&ring->head);
@@ -160,7 +154,7 @@ static inline bool tw__ring_pop(struct tw__ring *ring, struct tw__pool_task *tas
 	}
 }
 
-/* Tells whether a pop would find a task, after `ahead` others. Reads only that one's cell. */
+/* Tells whether a pop would find a task behind `ahead` others. */
 static inline bool tw__ring_waits(struct tw__ring *ring, uint64_t ahead)
 {
 	for (;;) {
@@ -182,13 +176,13 @@ static inline uint64_t tw__ring_count(struct tw__ring *ring)
 	return (int64_t)(tail - head) > 0 ? tail - head : 0;
 }
 
-/* No push succeeds any more. Returns the end: the position of none. */
+/* Returns the end: the position of none. */
 static inline uint64_t tw__ring_close(struct tw__ring *ring)
 {
 	return tw_or_seq_cst(&ring->tail, TW__RING_CLOSED); /* RING3 */
 }
 
-/* Returns when the pushes that came before the close are done. */
+/* Waits for the pushes that came before the close. */
 static inline void tw__ring_await(struct tw__ring *ring, uint64_t end)
 {
 	for (uint64_t at = tw_load_relaxed(&ring->head); (int64_t)(end - at) > 0; at++)

@@ -1,6 +1,5 @@
 /* Statistics of a pool. A static program that asks for none does not link this file. */
 #include "executor/pool/parts.h"
-#include "mpsc/base/entry.h"
 #include "mpsc/base/reserve.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)

@@ -1,5 +1,5 @@
 /*
- * The threads of a pool: the workers, and the starter, which starts more while callbacks block.
+ * The workers, and the starter, which starts more while callbacks block.
  *
  * The starter is one thread of each pool that may grow: the last of the sleepers, called when no
  * worker sleeps. It then looks every 2 ms:
@@ -9,7 +9,7 @@
  * 3. A pool that is short needs `permanent` workers that are not blocked. If it has fewer, the
  *    starter starts one, and looks again after 60 us. It does not wait until the new thread has a
  *    processor: on a busy machine that takes milliseconds. But it starts no more threads than
- *    things wait. By rule 2 the first run of a new worker lasts from its start on.
+ *    things wait. For rule 2 the first run of a new worker lasts from its start on.
  * 4. If a run has lasted for 2 ms, it sets runs_last. Workers that run many things in a row then
  *    give the worker back when their time is over.
  * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
@@ -17,10 +17,8 @@
  * 6. After eight looks that found the pool not short it sleeps. The workers of a busy service are
  *    all inside short runs for a moment in each tick: else it would be woken in each tick.
  *
- * A worker that has been idle for 10 s while there are more than the permanent ones ends (queue.c).
- * Its thread is joined when the slot gets another worker, or when the pool ends.
- *
- * Only the starter creates threads and allocates memory.
+ * A thread that has ended (queue.c) is joined when its slot gets another worker, or when the pool
+ * ends. Only the starter creates threads and allocates memory.
  *
  * Pairing table
  *   GROW1  runs_last: store relaxed (the starter) -> load relaxed (a worker that runs many things
@@ -28,7 +26,6 @@
  *       its 64 things.
  */
 #include "executor/pool/parts.h"
-#include "wheel/core/frame.h"
 
 enum { MS = 1000000, QUIET_LOOKS = 8, RARE_LOOKS = 8, GROWING_LOOKS = 32 };
 
@@ -37,7 +34,7 @@ struct tw__pool_times tw__pool_times = {
 
 /* -------------------------------------------------------------------- workers */
 
-/* A run begins or ends. Only the worker writes `runs`, so plain stores will do. */
+/* A run begins or ends. Only the worker writes `runs`. */
 static void count_changes(struct tw__worker *self, uint64_t changes)
 {
 	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + changes);
@@ -59,9 +56,7 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 	tw_bump(&self->completed, 1);
 }
 
-/*
- * Room for what must not fail. If there is none for the moment, the driver frees some as it drains.
- */
+/* If memory is short for the moment, the driver frees some as it drains. */
 static void await_room(tw_service *service, struct tw__local *local)
 {
 	while (!tw__local_ready_to_run(local)) {
@@ -80,7 +75,6 @@ static struct tw__local *attach(const struct tw__worker *worker, tw_service *ser
 	return local;
 }
 
-/* Runs the claimed run, and what else of the batch it can claim. */
 static void run_batch(struct tw__worker *self, struct tw__taken *taken)
 {
 	tw_service *service = tw__batch_service(taken->batch);
@@ -144,7 +138,7 @@ int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *
 
 /* -------------------------------------------------------------------- looking */
 
-/* The workers as a look finds them. Fresh ones have not begun their first run yet. */
+/* Workers as a look finds them. Fresh ones have not begun their first run yet. */
 struct look {
 	unsigned alive, fresh, able;
 };
@@ -187,7 +181,7 @@ static bool has_thread(struct tw__worker *worker)
 	       (state != TW__WORKER_RETIRED || pthread_tryjoin_np(worker->thread, NULL));
 }
 
-/* A slot without a thread, or NULL: all are in use. */
+/* Returns a slot without a thread, or NULL. */
 static struct tw__worker *free_slot(tw_pool *pool)
 {
 	unsigned slots = tw_load_seq_cst(&pool->slots);
@@ -201,7 +195,7 @@ static struct tw__worker *free_slot(tw_pool *pool)
 	return &pool->workers[slots];
 }
 
-/* False: no thread can be started for now. */
+/* Returns false if no thread can be started. */
 static bool start_one(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__worker *worker = free_slot(pool);
@@ -242,7 +236,7 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 	return now_ns + RARE_LOOKS * look_ns;
 }
 
-/* False: it is to end, and nothing waits. */
+/* Returns false if it is to end, and nothing waits. */
 static bool starter_goes_on(tw_pool *pool)
 {
 	tw__tiny_lock(&pool->lock);

@@ -1,10 +1,10 @@
 /*
  * Outboxes: due runs on their way to an executor. The driver alone uses them.
  *
- * An outbox is a list of chunks. New runs go to its end; the driver submits from its front (G6).
- * Outboxes with waiting runs take turns. The service's own executor has the first outbox. An
- * executor that timers name gets one when its first run comes due, and may lose it when nothing
- * waits and all its batches are back.
+ * An outbox is a list of chunks: the driver submits from its front (G6). Outboxes with waiting runs
+ * take turns. The service's own executor has the first outbox. An executor that timers name gets
+ * one when its first run comes due, and may lose it when nothing waits and all its batches are
+ * back.
  *
  * Refusal. An executor that refuses is not asked again in the same poll. Its runs hold up nobody.
  *
@@ -27,13 +27,13 @@
 
 enum { TW__OUTBOXES = 4096, TW__OUTBOX_PROBES = 64 };
 
-/* Waiting chunks that a poll compacts, beside two for each that has come. */
+/* Waiting chunks that a poll compacts, and two for each that has come. */
 enum { TW__COMPACT_STEP = 8 };
 
 struct tw__outbox {
 	tw_executor *executor;
 	struct tw__chunk_list runs; /* that wait */
-	/* the last chunk that compaction has passed; NULL: it begins at the first */
+	/* the last one that compaction has passed; NULL: none */
 	struct tw__chunk *compacted;
 	uint32_t out;            /* chunks that the executor has */
 	struct tw__outbox *next; /* in the queue of those with runs */
@@ -45,11 +45,11 @@ struct tw__outbox {
 struct tw__outboxes {
 	/* the service's executor's, then by hash; executor NULL: never used */
 	struct tw__outbox *boxes;
-	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
-	uint32_t queued;                 /* how many these are */
-	uint32_t came;                   /* chunks that have come in this poll */
-	uint32_t out, submit_limit;      /* chunks that all executors have; may have */
-	/* in this poll runs were put back into the wheel: look again in the next tick */
+	struct tw__outbox *first, *last; /* those with waiting runs, in turn */
+	uint32_t queued;
+	uint32_t came;              /* chunks that have come in this poll */
+	uint32_t out, submit_limit; /* chunks that all executors have; may have */
+	/* in this poll runs were put back into the wheel */
 	bool refiled;
 	bool short_of_chunks; /* in this poll outboxes get no new chunk */
 };
@@ -58,24 +58,16 @@ struct tw__local;
 
 /* ------------------------------------------------------------------ outbox.c */
 
-/*
- * Takes over a due chunk. The runs of timers that name an executor go to their outboxes, the others
- * to that of the service's executor. Small chunks are merged.
- */
+/* Takes over a due chunk. Runs of timers that name an executor go to its outbox. */
 void tw__outbox_add(tw_service *service, struct tw__chunk *chunk);
 
-/*
- * Submits the runs that wait, or runs them if the executor is the inline one. Returns the number of
- * runs submitted or run, at most budget.
- */
+/* Submits the runs that wait, or runs them here. Returns how many, at most budget. */
 size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget);
 
-/* A batch has come back from its executor. Call before its chunk is put back. */
+/* A batch has come back. Call before its chunk is put back. */
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk);
 
-/*
- * Chunks that outboxes and batches may still come to need, and that the wheel must leave to them.
- */
+/* Chunks that outboxes and batches may still need. */
 static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 {
 	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->out - boxes->queued;

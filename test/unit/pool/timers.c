@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "executor/pool/internal.h"
+#include "executor/pool/layer.h"
 #include "pools.h"
 #include "test/support/rig.h"
 
