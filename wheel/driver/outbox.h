@@ -45,7 +45,7 @@ struct tw__outbox {
 struct tw__outboxes {
 	/* the service's executor's, then by hash; executor NULL: never used */
 	struct tw__outbox *boxes;
-	struct tw__outbox *first, *last; /* those with waiting runs, in turn */
+	struct tw__outbox *first, *last; /* those with waiting runs, one after the other */
 	uint32_t queued;
 	uint32_t came;              /* chunks that have come in this poll */
 	uint32_t out, submit_limit; /* chunks that all executors have; may have */
