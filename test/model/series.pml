@@ -1,7 +1,7 @@
 /*
  * A reset of a series: wheel/slot/word.h, WORD7; move in wheel/timer/reset.c; tw__series_begins in
- * wheel/run/series.c. With PERIOD: another period of a series: WORD8; tw__period_change and
- * tw__period_set in wheel/slot/slots.c.
+ * wheel/run/series.c. With PERIOD: another period of a series: WORD8; tw_set_period in
+ * wheel/timer/period.c, make_series in wheel/timer/schedule.c.
  *
  * Modelled: a series that runs RUNS times, and two threads that reset it, three times in all.
  * Instants are counted in half ticks, so that two of them share a tick. The word is the tick of the

@@ -138,13 +138,6 @@ void tw__slots_unmap(struct tw__slots *slots)
 
 /* ------------------------------------------------------------------- far deadlines */
 
-static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
-{
-	_Atomic uint32_t *lock = &slots->far_locks[slot % TW__FAR_LOCKS];
-	tw__tiny_lock(lock);
-	return lock;
-}
-
 static void far_store(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
 	tw__slots_write(slots, TW__FAR_TICKS);
@@ -156,7 +149,7 @@ static void far_store(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_set_unlocked */
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot); /* planted: far_set_unlocked */
 	far_store(slots, slot, tick);
 	tw__tiny_unlock(lock);
 }
@@ -172,7 +165,7 @@ static bool far_is(const struct tw__slots *slots, uint32_t slot, uint64_t *word)
 bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick)
 {
 	TW_ASSERT(tw__word_is_far(*word));
-	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_read_unlocked */
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot); /* planted: far_read_unlocked */
 	bool is_same = far_is(slots, slot, word);
 	*tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
 	tw__tiny_unlock(lock);
@@ -183,7 +176,7 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 		  uint64_t moved, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_move_unlocked */
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot); /* planted: far_move_unlocked */
 	bool done = !tw__word_is_far(*word) || tw_load_relaxed(&slots->far_ticks[slot]) == was;
 	if (done)
 		done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
@@ -193,34 +186,6 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 		far_store(slots, slot, tick);
 	tw__tiny_unlock(lock);
 	return done;
-}
-
-void tw__period_set(struct tw__slots *slots, uint32_t slot, uint64_t period_ns)
-{
-	_Atomic uint32_t *lock = lock_far(slots, slot);
-	tw_store_relaxed(&slots->series[slot].period_ns, period_ns); /* WORD8 */
-	tw__tiny_unlock(lock);
-}
-
-int tw__period_change(struct tw__slots *slots, uint64_t entry, uint64_t period_ns)
-{
-	uint32_t slot = (uint32_t)entry;
-	_Atomic uint32_t *lock = lock_far(slots, slot);
-	uint32_t traits = tw__traits_of(slots, slot); /* WORD5 */
-	uint64_t word = tw_load_acquire(&slots->words[slot]), state = tw__word_state(word);
-	uint64_t marks = state == TW__RUNNING ? word : 0;
-	int r = 0;
-	if ((word ^ entry) >> TW__GENERATION_SHIFT || state == TW__FREE || state == TW__RELEASING)
-		r = -ENOENT;
-	else if (!tw__word_has_record(word) || !(traits & TW__TRAIT_SERIES))
-		r = -EINVAL; /* told by the caller */
-	else if (marks & (TW__ENDED | TW__BARRED))
-		r = marks & TW__ENDED ? -ECANCELED : -ESHUTDOWN;
-	else /* WORD8 */
-		/* planted: period_apart */
-		tw_store_relaxed(&slots->series[slot].period_ns, period_ns);
-	tw__tiny_unlock(lock);
-	return r;
 }
 
 /* ------------------------------------------------------------------- depot */

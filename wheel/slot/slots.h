@@ -22,6 +22,7 @@
 #include <stdalign.h>
 
 #include "mpsc/base/depot.h"
+#include "mpsc/base/futex.h"
 #include "mpsc/base/assert.h"
 #include "mpsc/base/reserve.h"
 #include "tickwheel/service.h"
@@ -183,6 +184,14 @@ bool tw__slots_purge(struct tw__slots *slots);
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
+/* Locks what has no compare-and-swap: far deadlines (WORD6), the period of a series (WORD8). */
+static inline _Atomic uint32_t *tw__far_lock(struct tw__slots *slots, uint32_t slot)
+{
+	_Atomic uint32_t *lock = &slots->far_locks[slot % TW__FAR_LOCKS];
+	tw__tiny_lock(lock);
+	return lock;
+}
+
 /*
  * Far deadlines, with their words (WORD6). False: the word or its deadline has changed; *word is
  * what it is now.
@@ -194,13 +203,6 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
 bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick);
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t was,
 		  uint64_t moved, uint64_t tick);
-
-/*
- * Sets the period of a new series, or of the entry's timer (WORD8). The latter returns 0; -ENOENT:
- * it has ended; -ECANCELED or -ESHUTDOWN: it ends after this run; -EINVAL: no series.
- */
-void tw__period_set(struct tw__slots *slots, uint32_t slot, uint64_t period_ns);
-int tw__period_change(struct tw__slots *slots, uint64_t entry, uint64_t period_ns);
 
 /* The deadline of an armed word, near ones as read from `base`. Returns as tw__far_read. */
 static inline bool tw__deadline_read(struct tw__slots *slots, uint32_t slot, uint64_t *word,

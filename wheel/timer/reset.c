@@ -1,6 +1,5 @@
 /*
- * Moving a timer, giving a series another period, and disarming a persistent timer. Calls the lane,
- * the gate and the far deadlines.
+ * Moving a timer, and disarming a persistent one. Calls the lane, the gate and the far deadlines.
  *
  * To later: one compare-and-swap of the deadline, which the entry finds when its bucket comes. To
  * earlier: a second entry as well (resolve.c), whose room is made before the word is touched, so
@@ -13,7 +12,6 @@
 #include "wheel/timer/schedule.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "mpsc/base/probes.h"
 #include "wheel/core/frame.h"
@@ -242,24 +240,6 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
 	return reset(__func__, service, timer, true, deadline_ns, true);
-}
-
-/* ------------------------------------------------------------------- period */
-
-int tw_set_period(tw_service *service, tw_timer timer, uint64_t period_ns)
-{
-	uint64_t entry;
-	int r = tw__service_check(service);
-	if (r)
-		return r;
-	if (!period_ns || period_ns > TW_MAX_DELAY_NS)
-		return tw__bad(period_ns ? -ERANGE : -EINVAL, __func__, "period_ns");
-	if (tw__gate_refuses(tw__gate_look(&service->gate)) && !tw__draining(service))
-		return -ESHUTDOWN;
-	if (!tw__handle_entry(&service->slots, timer, &entry))
-		return -ENOENT;
-	r = tw__period_change(&service->slots, entry, period_ns);
-	return r == -EINVAL ? tw__refuse(r, __func__, "the timer is no series") : r;
 }
 
 /* ------------------------------------------------------------------- disarm */

@@ -3,17 +3,15 @@
  * the magazine, the lane and the gate; for a task schedule_task.c, for a member group.h.
  *
  * The short way knows what is usual. All its checks happen before the first store. If one fails,
- * the slow one handles the call from the start. Usual means:
- *   - the kernel has membarrier;
- *   - this thread has used this service last: never so in a forked child;
- *   - its magazine and its lane's segment have room;
- *   - the deadline lies within the wheel's reach;
- *   - a delay: the gate is open, and its word is that of the lane's epoch (open_short_way). Where
- *       nobody publishes an instant to count from, a delay is a deadline (schedule_counted);
- *   - a deadline: it lies ahead, and the gate accepts. A driver that sleeps (GATE4) is woken if its
- *       plan is later.
+ * the slow one handles the call from the start. Usual means that
+ *   - the kernel has membarrier, and this thread has used this service last: not in a child;
+ *   - its magazine and its lane's segment have room; the deadline lies within the wheel's reach;
+ *   - for a delay: the gate is open, and its word is that of the lane's epoch (open_short_way).
+ *       Where nobody publishes an instant to count from, a delay is a deadline (schedule_counted);
+ *   - for a deadline: it lies ahead, and the gate accepts. A driver that sleeps (GATE4) is woken if
+ *       its plan is later.
  * Both ways are wait-free, except for growing, and for the lock of a group. Linearisation: the
- * store of the control word. From then on a cancel through *out works.
+ * store of the control word.
  *
  * Against close: the push is published, then the gate is looked at (GATE2). If that says closed,
  * the call takes its timer back: if it can, nothing has happened (-ESHUTDOWN); if not, close has
@@ -22,7 +20,6 @@
 #include "wheel/timer/schedule.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "mpsc/base/probes.h"
 #include "wheel/core/frame.h"
@@ -30,11 +27,9 @@
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/group.h"
 
-/* The longest push: a base and the entry. */
-enum { SCHEDULE_ENTRIES = 2 };
+enum { SCHEDULE_ENTRIES = 2 }; /* the longest push: a base and the entry */
 
-/* No word of an open gate. */
-#define NO_SHORT_WORD UINT64_MAX
+#define NO_SHORT_WORD UINT64_MAX /* no word of an open gate */
 
 /* Bases of the short way are below this: no delay of short_most_ns leads to 2^62. */
 #define SHORT_BASES_NS (UINT64_C(1) << 61)
@@ -222,10 +217,9 @@ static inline enum tw__kind own_kind(const tw_service *service)
 }
 
 /*
- * Returns the instant that a delay counts from. While the driver ticks, that is what it has
- * published for this tick, and corrects if it comes late (drain.c); the sequence number is put into
- * both lanes when it has changed. Else it is the thread's own reading of the clock. *kind: of the
- * entry.
+ * Returns the instant that a delay counts from: what the driver has published while it ticks, else
+ * the thread's own reading of the clock. A new sequence number goes into both lanes first. *kind:
+ * of the entry.
  */
 static uint64_t count_from(tw_service *service, struct tw__local *local, uint64_t gate_word,
 			   enum tw__kind *kind)
@@ -257,6 +251,22 @@ static bool fills_fast(const tw_service *service, struct tw__local *local)
 	uint64_t span_ns = local->counted_ns - local->looked_ns;
 	local->looked_ns = local->counted_ns;
 	return span_ns < TICKS * service->time.tick_ns;
+}
+
+static void make_series(struct tw__slots *slots, uint32_t slot, const struct tw_period *period,
+			uint64_t first_ns)
+{
+	struct tw__series *series = &slots->series[slot];
+	tw__slots_write(slots, TW__SERIES);
+	tw_store_relaxed(&series->is_moved, 0); /* WORD7 */
+	series->nominal_ns = first_ns;
+	series->runs_left = period->count;
+	series->overruns = 0;
+	series->fixed_delay = period->mode == TW_FIXED_DELAY;
+	series->missed = (uint8_t)period->missed;
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
+	tw_store_relaxed(&series->period_ns, period->period_ns); /* WORD8 */
+	tw__tiny_unlock(lock);
 }
 
 static __attribute__((noinline)) int schedule_slowly(tw_service *service,
@@ -298,6 +308,8 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 			tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	}
 	uint32_t ext = a->has_ext ? tw__task_ext(service, slot, task, a) : a->ext;
+	if (a->period)
+		make_series(&service->slots, slot, a->period, a->value);
 	uint64_t group = task->group.id;
 	r = group ? tw__group_enter(service, slot, group) : 0;
 	if (tw_unlikely(r))

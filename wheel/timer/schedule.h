@@ -61,10 +61,7 @@ static inline bool tw__task_is_usual(const struct tw_task *task)
 	       !task->context && tw__executor_is_sound(task->executor);
 }
 
-/*
- * Writes the extension record of a free slot, for a task; of a, which may be NULL: the context, and
- * the series. Its index.
- */
+/* Writes the extension record of a free slot, for a task. a: or NULL. Returns its index. */
 uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *task,
 		      const struct tw__arming *a);
 

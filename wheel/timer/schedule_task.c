@@ -73,20 +73,6 @@ tw_cold int tw__task_read(const char *call, const tw_service *service, const str
 
 /* -------------------------------------------------------------- extension records */
 
-static void make_series(struct tw__slots *slots, uint32_t slot, const struct tw_period *period,
-			uint64_t first_ns)
-{
-	struct tw__series *series = &slots->series[slot];
-	tw__slots_write(slots, TW__SERIES);
-	tw_store_relaxed(&series->is_moved, 0); /* WORD7 */
-	series->nominal_ns = first_ns;
-	tw__period_set(slots, slot, period->period_ns);
-	series->runs_left = period->count;
-	series->overruns = 0;
-	series->fixed_delay = period->mode == TW_FIXED_DELAY;
-	series->missed = (uint8_t)period->missed;
-}
-
 uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *task,
 		      const struct tw__arming *a)
 {
@@ -105,8 +91,6 @@ uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *
 	tw_store_release(&ext->name, task->name); /* WORD5 */
 	ext->release = task->release;
 	ext->context = a ? a->context : NULL;
-	if (a && a->period)
-		make_series(&service->slots, slot, a->period, a->value);
 	return slot;
 }
 
