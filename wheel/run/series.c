@@ -24,7 +24,7 @@ void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__
 		series->nominal_ns = run->due_ns;
 		tw_store_relaxed(&series->is_moved, 0);
 	}
-	if (!series->fixed_delay && series->missed != TW_MISSED_BURST &&
+	if (series->mode == TW_FIXED_RATE && series->missed != TW_MISSED_BURST &&
 	    now_ns > series->nominal_ns) {
 		uint64_t period_ns = tw_load_relaxed(&series->period_ns); /* WORD8 */
 		uint64_t missed = (now_ns - series->nominal_ns) / period_ns;
@@ -43,7 +43,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	uint64_t period_ns = tw_load_relaxed(&series->period_ns); /* WORD8 */
 	if (series->runs_left && --series->runs_left == 0)
 		return false;
-	if (series->fixed_delay) {
+	if (series->mode == TW_FIXED_DELAY) {
 		/* planted: delay_from_instant */
 		series->nominal_ns = now_ns + period_ns;
 	} else {

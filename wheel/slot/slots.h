@@ -93,8 +93,8 @@ struct tw__series {
 	uint64_t runs_left;  /* 0: no end */
 	uint64_t overruns;   /* to be reported to the next run */
 	_Atomic uint32_t is_moved; /* a reset has moved the next run (WORD7) */
-	uint8_t fixed_delay;
-	uint8_t missed; /* enum tw_missed_policy */
+	uint8_t mode;              /* enum tw_period_mode */
+	uint8_t missed;            /* enum tw_missed_policy */
 };
 
 /* Slots whose memory goes back together: 1 << this. */

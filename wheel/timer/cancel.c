@@ -98,17 +98,17 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	return release;
 }
 
-/* The fate of a timer that its schedule takes back. */
+/* The fate of a timer that its schedule takes back, without its release. */
 enum { RETRACTED = -1 };
 
-/* Ends a timer that waits. silently: without its release. False: *word has changed. */
+/* Ends a timer that waits. False: *word has changed. */
 static inline __attribute__((always_inline)) bool end(tw_service *service, struct tw__local *local,
-						      uint32_t slot, uint64_t *word, int fate,
-						      bool silently)
+						      uint32_t slot, uint64_t *word, int fate)
 {
 	struct tw__slots *slots = &service->slots;
 	uint64_t was = *word, entry = tw__entry_make(slot, tw__word_generation(was)),
-		 ended = silently ? tw__word_next_free(was) : tw__word_ended(slots, slot, was);
+		 ended =
+		     fate == RETRACTED ? tw__word_next_free(was) : tw__word_ended(slots, slot, was);
 	TW_ASSERT(slot > 0 && slot < slots->end);
 	/* WORD2, WORD3 */
 	if (tw_unlikely(!tw__word_cas_acq_rel(&slots->words[slot], word, ended)))
@@ -133,9 +133,14 @@ static inline __attribute__((always_inline)) bool end(tw_service *service, struc
 	return true;
 }
 
+static tw_cold bool end_rarely(tw_service *service, uint32_t slot, uint64_t *word, int fate)
+{
+	return end(service, tw__local_of(service), slot, word, fate);
+}
+
 bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 {
-	return end(service, tw__local_of(service), slot, word, TW_FATE_DROPPED, false);
+	return end_rarely(service, slot, word, TW_FATE_DROPPED);
 }
 
 /* ------------------------------------------------------------------- cancel */
@@ -153,8 +158,8 @@ static inline __attribute__((always_inline)) int cancel_seen(tw_service *service
 	if ((*word ^ entry) >> TW__GENERATION_SHIFT || tw__word_state(*word) == TW__FREE)
 		return TW_GONE;
 	if (tw_likely(tw__word_waits(*word)))
-		return end(service, local, slot, word, TW_FATE_CANCELLED, false) ? TW_CANCELLED
-										 : CANCEL_AGAIN;
+		return end(service, local, slot, word, TW_FATE_CANCELLED) ? TW_CANCELLED
+									  : CANCEL_AGAIN;
 	if (tw__word_state(*word) == TW__RELEASING)
 		marks &= TW__WAITED; /* it ends already */
 	bool done = (*word & marks) == marks ||
@@ -228,7 +233,7 @@ tw_cold bool tw__retract(tw_service *service, uint64_t entry)
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
 			return false;
-	} while (!end(service, tw__local_of(service), slot, &word, RETRACTED, true));
+	} while (!end_rarely(service, slot, &word, RETRACTED));
 	return true;
 }
 

@@ -262,7 +262,7 @@ static void make_series(struct tw__slots *slots, uint32_t slot, const struct tw_
 	series->nominal_ns = first_ns;
 	series->runs_left = period->count;
 	series->overruns = 0;
-	series->fixed_delay = period->mode == TW_FIXED_DELAY;
+	series->mode = (uint8_t)period->mode;
 	series->missed = (uint8_t)period->missed;
 	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
 	tw_store_relaxed(&series->period_ns, period->period_ns); /* WORD8 */
