@@ -61,7 +61,7 @@ function add_rules(name,    d, codes) {
 				" if the object is NULL, or belongs to the parent of a forked child"
 		return
 	}
-	if (d ~ /[*]/ && comment_of[name] !~ /NULL is allowed/)
+	if (d ~ /[*]/ && comment_of[name] !~ /NULL[ \t\n]+is[ \t\n]+allowed/)
 		add_reason(name, "-EINVAL", "a pointer is NULL that must not be")
 	if (d ~ /const struct tw_[a-z_]+ [*](cfg|config|task|post|period)[,)]/)
 		add_reason(name, "-E2BIG", "a struct has bytes other than 0 beyond what the library knows")
