@@ -13,8 +13,8 @@
  * "submit 0 {cancel 1; submit 2}".
  *
  * Given, for each stage with a service: queued: the service's executor is the stage's queue;
- * stuck: it runs nothing; refused: it takes nothing; small: the service has few timers; full: it
- * has none left, until `empty`.
+ * own: it is script_executor; stuck: it runs nothing; refused: it takes nothing; small: the service
+ * has few timers; full: it has none left, until `empty`.
  *
  * Verbs of each stage (times are in ms):
  *
@@ -88,6 +88,9 @@ void play(const struct stage *stage, const struct verb *more, const struct scrip
 	  size_t n);
 
 #define PLAY(stage, more, scripts) play(stage, more, scripts, sizeof(scripts) / sizeof *(scripts))
+
+/* The service's, if `own` is given. */
+extern tw_executor *script_executor;
 
 /* What is given of each script, beside its own words. */
 extern const char *script_given;

@@ -115,6 +115,8 @@ static void empty(const struct words *words)
 		expect_eq(tw_cancel(stage->rig->service, fillers[--filled]), TW_CANCELLED);
 }
 
+tw_executor *script_executor;
+
 struct tw_service_config script_service(const struct words *given)
 {
 	struct tw_service_config config = rig_config();
@@ -122,6 +124,8 @@ struct tw_service_config script_service(const struct words *given)
 	stuck.refuse = is_refused ? SIZE_MAX : 0;
 	if (has_word(given, "queued"))
 		config.executor = &stage->queue->base;
+	if (has_word(given, "own"))
+		config.executor = script_executor;
 	if (has_word(given, "stuck") || is_refused)
 		config.executor = &stuck.base;
 	if (has_word(given, "small") || has_word(given, "full"))
