@@ -29,7 +29,7 @@
  *   fill, empty           takes all timers that the service has left; gives them back
  *   schedule              a timer of the service; close_service MS; destroy_service (it
  *                         answers EBUSY); pending: how many timers it has
- *   no_memory, memory     from here on, to here; there was a request
+ *   no_memory, memory     from here on, to here; there was a request; unasked: there was none
  *   poor {CALLS}          made by a new thread, for which there is no memory
  *   beside N {CALLS}      made by a new thread; joined N: when it has ended
  *   pause MS              of real time; queued N: until N tickets wait

@@ -261,6 +261,11 @@ static void disarm_faults(const struct words *words)
 	expect_eq(faults_disarm(), true);
 }
 
+static void expect_unasked(const struct words *words)
+{
+	expect_eq(faults_disarm(), false);
+}
+
 static void *play_without_memory(void *calls)
 {
 	faults_arm(0, true);
@@ -326,6 +331,7 @@ const struct verb script_verbs[] = {
     {"pending", say_pending},
     {"no_memory", arm_faults},
     {"memory", disarm_faults},
+    {"unasked", expect_unasked},
     {"poor", play_poor},
     {"stand", stand},
     {"begun", begun},

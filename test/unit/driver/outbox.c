@@ -84,10 +84,11 @@ static void hang_for(int turns)
 	}
 }
 
-static void expect_a_hung_executor_to_stop_nobody(bool own)
+static void expect_a_hung_executor_to_stop_nobody(bool own, bool refuses)
 {
 	enum { TURNS = 60000 };
 	open_hang(own);
+	hung.refuse = refuses ? SIZE_MAX : 0;
 	hang_for(TURNS);
 	size_t held = chunks_in_use(), batches = hung.submits;
 	expect_le(batches, rig.service->driver->outboxes.submit_limit / 2 + 1);
@@ -96,16 +97,17 @@ static void expect_a_hung_executor_to_stop_nobody(bool own)
 	expect_eq(hung.submits, batches);
 	while (queue_executor_run_all(&hung) > 0 || queue_executor_waiting(&hung)) {
 	}
+	hung.refuse = 0;
 	rig_advance(&rig, 2 * MS);
 	expect_eq(queue_executor_run_all(&hung), 1);
 	expect_eq(last->runs, 1);
 	close_hang();
 }
 
-Test(driver_outbox, of_an_executor_that_hangs_takes_a_bounded_part_of_the_chunks)
+Test(driver_outbox, of_an_executor_that_hangs_or_refuses_takes_a_bounded_part_of_the_chunks)
 {
-	expect_a_hung_executor_to_stop_nobody(false);
-	expect_a_hung_executor_to_stop_nobody(true);
+	for (int i = 0; i < 4; i++)
+		expect_a_hung_executor_to_stop_nobody(i % 2, i / 2);
 }
 
 /* Each of them takes less than the one before, and each gets at least one batch. */

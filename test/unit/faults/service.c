@@ -11,6 +11,7 @@
 #include "test/support/faults.h"
 #include "test/support/rig_suite.h"
 #include "test/support/threads.h"
+#include "test/support/timer_script.h"
 
 TestSuite(faults_service, .init = open_rig, .fini = close_rig, .timeout = 60);
 
@@ -155,102 +156,30 @@ Test(faults_service, first_schedule_of_a_thread)
 	expect_eq(runs, 1u);
 }
 
-/*
- * No memory for another segment: refused, nothing lost; what was accepted runs, and what was
- * cancelled does not.
- */
-Test(faults_service, schedule_when_its_lane_cannot_grow)
-{
-	unsigned accepted = 0;
-	int r;
-	expect_eq(tw_schedule(rig.service, MS, count_run, NULL, NULL), 0);
-	faults_arm(0, true);
-	while ((r = tw_schedule(rig.service, MS, count_run, NULL, NULL)) == 0)
-		accepted++;
-	expect_eq(r, -ENOMEM);
-	expect_eq(tw_schedule(rig.service, MS, count_run, NULL, NULL), -ENOMEM);
-	faults_disarm();
-	expect_sound(rig.service);
-	expect_eq(stats_of(rig.service).pending, accepted + 1);
-	rig_advance(&rig, 2 * MS);
-	expect_eq(runs, accepted + 1);
-	expect_eq(tw_schedule(rig.service, MS, count_run, NULL, NULL), 0);
-	expect_sound(rig.service);
-}
+static const struct script scripts[] = {
+    /* nothing is lost; what was accepted runs */
+    {"a schedule when its lane cannot grow",
+     {{"timer 0 in=1 plain; no_memory; fill; timer 1 in=1; timer 2 in=1 plain; memory; validate",
+       "ENOMEM, ENOMEM"},
+      {"drive 1; timer 2 in=1 plain; drive 1; validate", "@1 run 0, @2 run 2"}}},
+    /* the timer stays where it was, when what room is left in the segment is used up */
+    {"a reset to earlier when its lane cannot grow",
+     {{"timer 0 in=1000 plain; drive 0; no_memory; fill; reset 0 by=900; reset 0 by=800", "ENOMEM"},
+      {"reset 0 by=700; memory; left 0; cancel 0; validate", "ENOMEM, left 900, CANCELLED"}}},
+    {"a run that arms its timer again, and a series, ask for nothing",
+     {{"timer 0 in=1 plain silent times=90 {reset 0 by=1}; timer 1 first=1 every=1 plain silent",
+       ""},
+      {"drive 1; no_memory; drive 89; unasked; stats runs; validate", "@90 runs=180"}}},
+    /* the thread has all that it needs to run callbacks */
+    {"the first group of a service asks; later ones, members and cancels do not",
+     {{"timer 0 in=0 plain; drive 1; no_memory; group 0; memory; group 0; no_memory; group 1",
+       "run 0, @1 ENOMEM"},
+      {"timer 1..20 in=1 plain group=0; timer 21..40 in=1 plain group=1; group_cancel 0", ""},
+      {"group_destroy 1; drive 2; unasked; stats runs cancelled; validate",
+       "@3 runs=1, cancelled=40"}}},
+};
 
-/* A reset to earlier needs room for an entry: refused, the timer stays where it was. */
-Test(faults_service, reset_to_earlier_when_its_lane_cannot_grow)
+Test(faults_service, follows_the_scripts)
 {
-	tw_timer timer;
-	expect_eq(tw_schedule(rig.service, SECOND, count_run, NULL, &timer), 0);
-	rig_advance(&rig, 0);
-	faults_arm(0, true);
-	while (tw_schedule(rig.service, SECOND * 9, count_run, NULL, NULL) == 0)
-		;
-	int r;
-	uint64_t delay_ns = SECOND; /* what room is left in the segment is used up first */
-	while ((r = tw_reset(rig.service, timer, delay_ns - MS)) == 0)
-		delay_ns -= MS;
-	faults_disarm();
-	expect_eq(r, -ENOMEM);
-	uint64_t left_ns;
-	expect_eq(tw_remaining(rig.service, timer, &left_ns), 0);
-	expect_eq(left_ns, delay_ns);
-	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
-	expect_sound(rig.service);
-}
-
-static void again(void *arg)
-{
-	count_run(arg);
-	expect_eq(tw_reset(rig.service, tw_self(), MS), 0);
-}
-
-/* Re-arming, and a series, need no memory that was not there before the run was claimed. */
-Test(faults_service, rearming_without_memory)
-{
-	struct tw_period period = {.size = sizeof period, .first_ns = MS, .period_ns = MS};
-	expect_eq(tw_schedule(rig.service, MS, again, NULL, NULL), 0);
-	expect_eq(tw_schedule_every(rig.service, &period, count_run, NULL, NULL), 0);
-	rig_advance(&rig, MS);
-	faults_arm(0, true);
-	rig_advance(&rig, 5 * SECOND);
-	faults_disarm();
-	expect_eq(runs, 2 * 5001u);
-	expect_sound(rig.service);
-}
-
-/*
- * A service's first group: its request refused, nothing is left behind and the next try works.
- * Later ones, members and cancels ask for nothing.
- */
-Test(faults_service, groups)
-{
-	tw_group group = {7}, second;
-	expect_eq(tw_schedule(rig.service, 0, count_run, NULL, NULL), 0);
-	rig_advance(&rig, MS); /* this thread has all that it needs to run callbacks */
-	expect_eq(runs, 1u);
-	long before = faults_outstanding();
-	faults_arm(0, false);
-	expect_eq(tw_group_create(&group, rig.service), -ENOMEM);
-	cr_assert(faults_disarm());
-	expect_eq(group.id, 7u);
-	expect_eq(faults_outstanding(), before);
-	expect_eq(tw_group_create(&group, rig.service), 0);
-	faults_arm(0, true);
-	expect_eq(tw_group_create(&second, rig.service), 0);
-	for (int i = 0; i < 50; i++) {
-		struct tw_task task = {.size = sizeof task,
-				       .fn = count_run,
-				       .when_ns = MS,
-				       .group = i % 2 ? group : second};
-		expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	}
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_group_destroy(rig.service, second), 0);
-	rig_advance(&rig, 2 * MS);
-	cr_assert_not(faults_disarm(), "groups asked for memory");
-	expect_eq(runs, 1u);
-	expect_eq(stats_of(rig.service).cancelled, 50u);
-	expect_sound(rig.service);
+	PLAY(&timer_stage, NULL, scripts);
 }

@@ -9,17 +9,12 @@ TestSuite(service_seeing, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* ------------------------------------------------------------ the ledger */
 
-Test(service_seeing, a_fresh_service_has_counted_nothing)
-{
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.scheduled + stats.fired + stats.cancelled + stats.dropped + stats.pending,
-		  0);
-	expect_eq(stats.rejected + stats.runs + stats.overruns + stats.resets + stats.refused, 0);
-	expect_eq(stats.entries + stats.dead_entries + stats.retired_slots + stats.clock_steps, 0);
-	expect_eq(stats.lateness.count + stats.wait.count + stats.run.count, 0);
-}
-
 static const struct script ledger[] = {
+    {"a fresh service has counted nothing",
+     {{"stats scheduled fired cancelled dropped pending rejected runs overruns resets entries "
+       "dead_entries",
+       "scheduled=0, fired=0, cancelled=0, dropped=0, pending=0, rejected=0, runs=0, overruns=0, "
+       "resets=0, entries=0, dead_entries=0"}}},
     {"each fate is counted",
      {{"timer 0..3 in=1 plain; timer 4..9 in=9 plain; drive 1", "@1 run 0, run 1, run 2, run 3"},
       {"cancel 7..9", "CANCELLED, CANCELLED, CANCELLED"},
@@ -128,21 +123,15 @@ Test(service_seeing, foreach_visits_each_pending_timer_once)
 			expect_ne(visits.ids[i], visits.ids[j]);
 }
 
-Test(service_seeing, foreach_stops_when_told)
+Test(service_seeing, foreach_stops_when_told_and_lets_its_visitor_cancel)
 {
 	schedule_listed();
-	struct visits visits = {.stop_after = 30};
+	struct visits visits = {.stop_after = 30}, cancels = {.cancel = true};
 	expect_eq(tw_service_foreach(rig.service, visit, &visits), 77);
 	expect_eq(visits.count, 30);
-}
-
-Test(service_seeing, foreach_lets_its_visitor_cancel)
-{
-	schedule_listed();
-	struct visits visits = {.cancel = true};
-	expect_eq(tw_service_foreach(rig.service, visit, &visits), 0);
-	expect_eq(visits.count, 100);
-	expect_eq(visits.wrong, false);
+	expect_eq(tw_service_foreach(rig.service, visit, &cancels), 0);
+	expect_eq(cancels.count, 100);
+	expect_eq(visits.wrong || cancels.wrong, false);
 	expect_eq(stats_of(rig.service).cancelled, 100);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, 0);

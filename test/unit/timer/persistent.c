@@ -160,34 +160,7 @@ Test(timer_persistent, follows_the_scripts)
 	PLAY(&timer_stage, NULL, scripts);
 }
 
-/* ------------------------------------------------------------ bounds, and a late reset */
-
-/* Disarmed timers take slots, too. */
-Test(timer_persistent, that_fill_the_service_are_refused)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 1000;
-	reopen_rig(&cfg);
-	struct probe probe = PROBE(&rig, 1);
-	static tw_timer timers[2000];
-	struct tw_task task = {.size = sizeof task,
-			       .fn = probe_run,
-			       .arg = &probe,
-			       .when_ns = TW_NEVER,
-			       .flags = TW_TASK_PERSISTENT};
-	int n = 0, r;
-	while ((r = tw_schedule_task(rig.service, &task, &timers[n])) == 0)
-		n++;
-	expect_eq(r, -EAGAIN);
-	expect_ge(n, 1000);
-	for (int i = 0; i < n; i++)
-		expect_eq(tw_reset(rig.service, timers[i], MS), 0);
-	rig_advance(&rig, MS);
-	expect_eq(probe.runs, n);
-	for (int i = 0; i < n; i++)
-		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	expect_eq(tw_schedule_task(rig.service, &task, &timers[0]), 0);
-}
+/* ------------------------------------------------------------ a late reset */
 
 /* As a thread's reset does that has found the service open, and stood still. */
 static void reset_late(struct probe *probe)
