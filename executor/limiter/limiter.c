@@ -1,9 +1,6 @@
 /* The public functions of the limiter as a whole. Calls all others but job.c. */
-#include <string.h>
-
 #include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
-#include "wheel/timer/schedule.h"
 
 static bool is_idle(const struct tw_limiter *l)
 {
