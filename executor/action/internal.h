@@ -35,14 +35,14 @@ struct tw_action {
 	tw_action_scheduler *scheduler;
 	tw_action_fn *fn;
 	tw_action_release_fn *release;
-	tw_fn *immediate; /* NULL: it is none */
+	tw_fn *immediate; /* or NULL */
 	uint64_t immediate_id;
-	struct tw_action *chain; /* immediates: the next one in its bucket */
+	struct tw_action *chain; /* the next immediate of the bucket */
 
 	void *state, *context;             /* of the arming */
 	uint64_t delay_ns, due_ns;         /* of the arming; due: the nominal instant */
 	uint64_t ran_delay_ns, ran_due_ns; /* of the run under way, or the last one */
-	struct tw__line *line;             /* NULL: in none */
+	struct tw__line *line;             /* that it is in, or NULL */
 	struct tw__in_line place;
 	tw_timer timer;
 	bool timed;
@@ -83,7 +83,7 @@ struct tw_action_scheduler {
 #define TW__ACTION_CHECK(action) \
 	TW__ORIGIN_CHECK(__func__, (action) ? (action)->scheduler : NULL, "action")
 
-/* Drops n users and the lock, and submits the work if asked. */
+/* Drops n users and the lock, and submits the work if it was asked for. */
 static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n)
 {
 	bool submit = scheduler->submit;
@@ -93,13 +93,11 @@ static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n
 		tw__work_submit(&scheduler->object.work);
 }
 
-/* Work on the executor will serve. */
 static inline void tw__actions_ask_for_work(tw_action_scheduler *scheduler)
 {
 	scheduler->submit |= tw__object_raise(&scheduler->object);
 }
 
-/* The caller is the flusher. */
 static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 {
 	return scheduler->flushing && pthread_equal(scheduler->flusher, pthread_self());
@@ -127,16 +125,16 @@ static inline void tw__action_join(struct tw_action *action, struct tw__line *li
 
 /* ------------------------------------------------------------ end.c, under the lock */
 
-/* Gives up a reference: the last one frees the action. */
+/* The last reference frees the action. */
 void tw__action_put(struct tw_action *action);
 
-/* The owner gives the action up, if he has not done so. */
+/* Does nothing the second time. */
 void tw__action_disown(struct tw_action *action);
 
-/* From its line. The number of an immediate names nothing any more, and its owner gives it up. */
+/* The action leaves its line. An immediate also leaves its table, and is disowned. */
 void tw__action_leave(struct tw_action *action);
 
-/* Takes an armed action from its line or timer. */
+/* An armed action leaves its line or timer. */
 void tw__action_detach(struct tw_action *action);
 
 /* The link to an immediate, or the last one of its bucket. */
@@ -162,7 +160,6 @@ void tw__action_release(struct tw_action *action);
  */
 int tw__actions_flush(tw_action_scheduler *scheduler);
 
-/* The work. */
 void tw__actions_work(struct tw__work *work);
 
 #endif

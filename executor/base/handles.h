@@ -30,7 +30,7 @@ struct tw__node {
 	_Atomic uint32_t generation;
 	uint32_t next;  /* free: the next one's index + 1; 0: none */
 	uint32_t index; /* constant while the slab has memory */
-	/* Its owner's, for whatever; these names suit items (item.h). */
+	/* the owner's, for whatever */
 	uint8_t state, flags, mode, missed;
 	_Atomic(struct tw__object *) owner; /* NULL: it is free, or has ended */
 };
@@ -40,7 +40,7 @@ struct tw__slab {
 	_Alignas(TW__CACHE_LINE) char *memory; /* NULL: none */
 	struct tw__in_line place; /* in `partial` or `bare`; else all its nodes are in use */
 	uint32_t first;           /* index of its first node */
-	uint32_t generation;      /* of the node that was taken last; UINT32_MAX: used up */
+	uint32_t generation;      /* of the node taken last; UINT32_MAX: used up */
 	uint32_t free, last_free; /* as `next` of a node: a queue */
 	uint32_t used, fresh;     /* nodes that are taken; that were ever, from this memory */
 };
@@ -59,13 +59,9 @@ struct tw__nodes {
 /* node_size: bytes, with the struct tw__node; a multiple of 8. Allocates nothing. */
 void tw__nodes_init(struct tw__nodes *nodes, size_t node_size);
 
-/* Frees all nodes, too. */
 void tw__nodes_fini(struct tw__nodes *nodes);
 
-/*
- * Takes a node. After its head it holds what its last owner left, or zeros. Returns 0, -ENOMEM, or
- * -EAGAIN: all are in use.
- */
+/* A node has what its last owner left, or zeros. Returns 0, -ENOMEM, or -EAGAIN: all are in use. */
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out);
 
 /* Others who want the lock while this many are put still spin. */
@@ -80,13 +76,12 @@ struct tw__node_batch {
 void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
 			struct tw__node *node);
 
-/* Puts what the batch holds, and empties it. */
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch);
 
-/* Ends and puts one. */
+/* Ends the node, and puts it. */
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node);
 
-/* Never 0, which is "none". */
+/* It is never 0. */
 static inline uint64_t tw__node_handle(const struct tw__node *node)
 {
 	return (uint64_t)tw_load_relaxed(&node->generation) << 32 | (node->index + 1);

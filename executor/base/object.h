@@ -133,7 +133,6 @@ static inline void tw__object_ring(struct tw__object *object)
  */
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns);
 
-/* The caller unlocks with drop. */
 static inline void tw__object_use(struct tw__object *object)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
@@ -267,7 +266,7 @@ static inline void tw__batch_use_up(tw_batch *batch, unsigned n)
 			tw_run_return(batch);
 }
 
-/* Tells whether the executor is an object's that is closed. */
+/* False if the executor is no object's. */
 bool tw__executor_is_closed(tw_executor *executor);
 
 /* ----------------------------------------------------------------------- delays */
@@ -314,7 +313,6 @@ struct tw__inside {
 
 extern _Thread_local struct tw__inside *tw__innermost_inside;
 
-/* fn, arg, name: for tw_service_liveness. */
 static inline void tw__inside_begin(struct tw__inside *inside, struct tw__object *object,
 				    const void *item, tw_fn *fn, void *arg, const char *name,
 				    void *context)

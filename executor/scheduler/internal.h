@@ -97,7 +97,7 @@ static inline tw_scheduler *tw__task_owner(const struct tw__task *task)
 	return TW__OWNER(tw_scheduler, object, tw_load_relaxed(&task->node.owner));
 }
 
-/* The first of the ready tasks, or NULL. */
+/* The first ready task, or NULL. */
 static inline struct tw__task *tw__scheduler_first(const tw_scheduler *scheduler)
 {
 	return scheduler->tasks.count ? scheduler->tasks.nodes[1].task : NULL;
@@ -123,7 +123,6 @@ void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n);
 void tw__scheduler_tell(tw_scheduler *scheduler, const struct tw__told *told, const void *item,
 			enum tw_fate fate, int result);
 
-/* The work. */
 void tw__scheduler_host_called(struct tw__work *work);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The semaphore: one word for permits, and a line of those who wait. semaphore.c has the calls.
+ * The semaphore: one word for permits, and a line of those who wait.
  *
- * acquire and release while nobody waits: lock-free, one compare-and-swap. All else takes the lock.
+ * While nobody waits, acquire and release are one compare-and-swap. All else takes the lock.
  *
  * The word: permits that are out (held, 31 bits), the capacity (31 bits), WAITERS. While WAITERS is
  * set only the owner of the lock changes the word. n: the permits of a caller.

@@ -117,7 +117,7 @@ static inline bool tw__strand_closed(const tw_strand *strand)
 	return tw_load_relaxed(&strand->object.closed);
 }
 
-/* Pushes a task of the caller's into the inbox. False: closed, and it is still the caller's. */
+/* False: closed, and the task is still the caller's. */
 static inline bool tw__item_push(tw_strand *strand, struct tw__item *task)
 {
 	task->node.flags |= TW__ITEM_AWAY;
