@@ -1,28 +1,10 @@
-/* A program's own executor that refuses, or uses a ticket twice; and the inline one. */
+/* A program's own executor that uses a ticket twice; and the inline one. */
 #include <pthread.h>
 #include <signal.h>
 
 #include "test/support/rig_suite.h"
 
 TestSuite(runs_executor, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-Test(runs_executor, that_refuses_is_offered_again_in_order)
-{
-	enum { COUNT = 1000 };
-	static struct probe probes[COUNT];
-	reopen_on_queue();
-	queue.refuse = 3;
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], MS);
-	}
-	rig_advance(&rig, 100 * MS);
-	expect_eq(queue_executor_waiting(&queue), COUNT);
-	expect_eq(queue_executor_run_all(&queue), COUNT);
-	expect_eq(rig.ran, COUNT);
-	expect_ids_ascend(&rig);
-	expect_ge(stats_of(rig.service).refused, 3);
-}
 
 Test(runs_executor, inline_runs_on_the_thread_that_drives)
 {
