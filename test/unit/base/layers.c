@@ -200,7 +200,7 @@ Test(base_layers, stale_and_random_handles_are_gone)
 	}
 }
 
-enum { LOOPS = 100000 };
+enum { LOOPS = 20000 };
 
 /* The first one waits meanwhile: nothing is empty, and nothing runs. */
 Test(base_layers, what_is_submitted_and_cancelled_leaves_no_memory_behind)
