@@ -6,7 +6,6 @@
 
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
-#include "wheel/core/service.h"
 
 TestSuite(limiter_room, .fini = close_left, .timeout = 60);
 
@@ -173,42 +172,4 @@ Test(limiter_room, executor_that_cannot_hold_its_jobs_is_refused)
 	expect_eq(tw_strand_destroy(strand), 0);
 	rig_advance(&home.rig, MS);
 	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-/* ------------------------------------------------------------------------- seeds */
-
-static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
-{
-	tw_sim *sim;
-	tw_limiter *limiter;
-	struct tw_sim_config config = {.size = sizeof config, .seed = seed};
-	struct tw_limiter_config limited = {.size = sizeof limited, .max_concurrency = 1};
-	struct load load = LOAD(1, .answer = -EIO);
-	expect_eq(tw_sim_create(&sim, &config), 0);
-	home = (struct limited){.rig.clock = tw_sim_service(sim)->clock,
-				.rig.service = tw_sim_service(sim)};
-	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
-	expect_eq(tw_limiter_set_paused(limiter, false), 0);
-	struct tw_limiter_task task = load_task(&load);
-	task.retry =
-	    (struct tw_retry){.count = 4, .delay_ns = HOUR, .jitter = TW_RETRY_JITTER_FULL};
-	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
-	expect_eq(tw_sim_run_until_idle(sim, DAY), 0);
-	expect_eq(load.starts, 5);
-	for (int i = 0; i < 4; i++)
-		delays_ns[i] = load.started_ns[i + 1] - load.started_ns[i];
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	uint64_t trace = tw_sim_trace(sim);
-	expect_eq(tw_sim_destroy(sim), 0);
-	return trace;
-}
-
-Test(limiter_room, jitter_in_a_simulation_comes_from_its_seed)
-{
-	uint64_t first[4], again[4], other[4];
-	uint64_t trace = replay(7, first);
-	cr_assert_eq(replay(7, again), trace);
-	cr_assert_arr_eq(first, again, sizeof first);
-	replay(8, other);
-	cr_assert_arr_neq(first, other, sizeof first);
 }

@@ -203,7 +203,9 @@ static void handle(void *arg)
 	    .done = job_settled,
 	    .flags = TW_LIMITER_TASK_ASYNC,
 	    .priority = (int32_t)below(3),
-	    .retry = {.count = (uint32_t)below(3), .delay_ns = below(10 * MS)}};
+	    .retry = {.count = (uint32_t)below(3),
+		      .delay_ns = below(10 * MS),
+		      .jitter = TW_RETRY_JITTER_FULL}}; /* from the simulation's seed, too */
 	sim_eq(tw_limiter_submit_task(p.limiter, &job, &r->job), 0);
 }
 
@@ -254,8 +256,7 @@ static void open_program(uint64_t seed)
 	memset(&p, 0, sizeof p);
 	sim_eq(tw_sim_create(&p.sim, &cfg), 0);
 	p.service = tw_sim_service(p.sim);
-	struct tw_limiter_config limiter = {
-	    .size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
+	struct tw_limiter_config limiter = {.size = sizeof limiter, .max_concurrency = PERMITS};
 	sim_eq(tw_limiter_create(&p.limiter, p.service, &limiter), 0);
 	sim_eq(tw_limiter_set_paused(p.limiter, false), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);
