@@ -13,6 +13,7 @@
 TestSuite(action_real_threads, .timeout = 60);
 
 struct slow {
+	tw_action *action; /* for arm */
 	atomic_bool begun, go_on;
 	atomic_int runs;
 };
@@ -90,26 +91,10 @@ Test(action_real_threads, destroying_a_scheduler_waits_for_the_last_run_and_free
 	}
 }
 
-struct flush {
-	tw_action_scheduler *scheduler;
-	atomic_bool begun;
-	pthread_t thread;
-};
-
-static void *flush(void *arg)
+static void *flush(void *scheduler)
 {
-	struct flush *self = arg;
-	self->begun = true;
-	tw_action_scheduler_flush(self->scheduler);
+	tw_action_scheduler_flush(scheduler);
 	return NULL;
-}
-
-static void start_flush(struct flush *self, tw_action_scheduler *scheduler)
-{
-	*self = (struct flush){.scheduler = scheduler};
-	pthread_create(&self->thread, NULL, flush, self);
-	while (!self->begun)
-		sched_yield();
 }
 
 /*
@@ -122,19 +107,19 @@ Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
 	    .size = sizeof(config), .kind = TW_ACTION_KIND_ASAP, .flags = TW_ACTION_FLAG_BY_CALLER};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	for (int i = 0; i < 50; i++) {
-		struct flush first, second;
+		pthread_t first, second;
 		struct slow slow = {0};
 		tw_action *action;
 		schedule_new(scheduler, run_slowly, &slow, 0, &action);
-		start_flush(&first, scheduler);
+		pthread_create(&first, NULL, flush, scheduler);
 		while (!slow.begun)
 			sched_yield();
-		start_flush(&second, scheduler);
-		for (int yields = 0; yields < 200; yields++)
+		pthread_create(&second, NULL, flush, scheduler);
+		for (int yields = 0; yields < 400; yields++)
 			sched_yield();
 		slow.go_on = true;
-		pthread_join(first.thread, NULL);
-		pthread_join(second.thread, NULL);
+		pthread_join(first, NULL);
+		pthread_join(second, NULL);
 		expect_eq(slow.runs, 1);
 		tw_action_destroy(action);
 	}
@@ -174,15 +159,10 @@ Test(action_real_threads, worker_that_destroys_a_scheduler_does_not_wait_for_its
 	expect_eq(ending.slow.runs, 0);
 }
 
-struct arming {
-	tw_action *action;
-	struct slow *slow;
-};
-
 static void *arm(void *arg)
 {
-	struct arming *arming = arg;
-	tw_action_schedule(arming->action, arming->slow, 0);
+	struct slow *slow = arg;
+	tw_action_schedule(slow->action, slow, 0);
 	return NULL;
 }
 
@@ -193,23 +173,19 @@ Test(action_real_threads, queue_that_another_thread_is_in_is_given_more_to_do)
 	tw_action_scheduler *queue = scheduler_of(&config);
 	struct slow slow = {0}, next = {.go_on = true};
 	pthread_t thread;
-	tw_action *actions[2];
-	expect_eq(tw_action_create(&actions[0], queue, run_slowly, NULL), 0);
-	expect_eq(tw_action_create(&actions[1], queue, run_slowly, NULL), 0);
-	struct arming arming = {actions[0], &slow};
-	pthread_create(&thread, NULL, arm, &arming);
+	expect_eq(tw_action_create(&slow.action, queue, run_slowly, NULL), 0);
+	expect_eq(tw_action_create(&next.action, queue, run_slowly, NULL), 0);
+	pthread_create(&thread, NULL, arm, &slow);
 	while (!slow.begun)
 		sched_yield();
-	int error = 1;
-	error = tw_action_schedule(actions[1], &next, 0);
-	expect_eq(error, 0);
+	expect_eq(tw_action_schedule(next.action, &next, 0), 0);
 	expect_eq(next.runs, 0);
 	slow.go_on = true;
 	pthread_join(thread, NULL);
 	expect_eq(slow.runs, 1);
 	expect_eq(next.runs, 1);
-	tw_action_destroy(actions[0]);
-	tw_action_destroy(actions[1]);
+	tw_action_destroy(slow.action);
+	tw_action_destroy(next.action);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);
 }
 
