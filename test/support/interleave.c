@@ -45,7 +45,7 @@ static void other_close(struct other *other)
 	sem_destroy(&other->done);
 }
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(COVERAGE)
 
 #include <signal.h>
 #include <stddef.h>
