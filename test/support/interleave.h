@@ -4,8 +4,9 @@
  *
  * The points are before and after each locked instruction (x86-64), since a call changes what
  * others decide by there. The processor's single steps find them, so that the library needs no
- * hook. On other processors, under sanitizers that bear no traps, and where coverage is counted by a
- * locked instruction in each block, the other call is made beside the first one, at a random moment.
+ * hook. On other processors, under sanitizers that bear no traps, and where coverage is counted by
+ * a locked instruction in each block, the other call is made beside the first one, at a random
+ * moment.
  */
 #ifndef TEST_SUPPORT_INTERLEAVE_H
 #define TEST_SUPPORT_INTERLEAVE_H

@@ -229,8 +229,8 @@ static void destroy_beside_wanted(bool delayed)
 }
 
 /*
- * The driver tells the loop that a delayed task is due: the scheduler stays until then. And the task
- * runs, and the scheduler is destroyed, while its poster is inside `wanted`.
+ * The driver tells the loop that a delayed task is due: the scheduler stays until then. And the
+ * task runs, and the scheduler is destroyed, while its poster is inside `wanted`.
  */
 Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_timer_or_a_post_calls)
 {
