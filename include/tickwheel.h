@@ -40,8 +40,7 @@
  *     TW_FOREVER has no limit.
  *   - A struct that begins with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL,
  *     except in a config whose other members are all 0. Bytes other than 0 beyond what the library
- *     knows are -E2BIG. A struct that a call fills may be older or newer: unknown members are 0, or
- *     left out.
+ *     knows are -E2BIG. A struct that a call fills may be older or newer than the library.
  *   - A member that is 0 has its default or is not used. Reserved members are 0.
  *
  * Who may call what:
@@ -99,11 +98,11 @@
  *        objects are yours: tickwheel_threads(7).
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
  *        max_workers callbacks block. An inline callback delays all.
- *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next
- *        expiry, a few times to move far timers, and once after a storm (G11).
+ *   G9   Quiet. A service without timers never wakes up, except once after a storm (G11).
+ *        Otherwise it wakes up for the next expiry, and a few times to move far timers.
  *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
- *   G11  Cancelled timers free their memory. A slot is free immediately. After many timers have
- *        ended, memory goes back to the system: at most 8 bytes for each slot ever used stay.
+ *   G11  Memory goes back. The slot of a cancelled timer is free immediately. After many timers
+ *        have ended, at most 8 bytes for each slot ever used stay.
  *   G12  No spikes. Large work of the service itself is spread over ticks.
  *   G13  Manners. The service's threads block all signals except those of their own faults, have
  *        names, and take affinity, priority and stack size from the config. The tick thread

@@ -1,6 +1,6 @@
 /*
- * Groups: cancel all timers of a connection or tenant with one call. A timer is a member from its
- * schedule (tw_task.group) to its end; it can be cancelled and moved by itself.
+ * Groups: cancel all timers of a connection with one call. A timer is a member from its schedule
+ * (tw_task.group) to its end; it can be cancelled and moved by itself.
  *
  * A cancel ends the members that wait before it returns. Then no member's run is claimed any more:
  *
@@ -70,8 +70,7 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  * Closes the group, and calls fn(arg) once when all members have ended.
  *
  * When fn is called, no callback and no release of a member runs, and none will be called. So fn
- * may free what the members used, and destroy the group. A schedule that races with this call
- * becomes a member before fn, or returns -ESHUTDOWN.
+ * may free what the members used, and destroy the group.
  *
  * fn runs on the service's executor, also if the group has no members, and never inside this call.
  * If the executor has not called fn, a close of the service does.

@@ -43,8 +43,7 @@ enum tw_period_mode {
 enum tw_missed_policy { TW_MISSED_SKIP = 0, TW_MISSED_COALESCE = 1, TW_MISSED_BURST = 2 };
 
 /*
- * Options of a series of runs, which never overlap. tw_current tells a run how many instants were
- * missed.
+ * A series of runs, which never overlap. tw_current tells a run how many instants were missed.
  */
 struct tw_period {
 	size_t size;
@@ -142,8 +141,8 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * Disarms a persistent timer: it does not run until tw_reset arms it again. The handle stays valid.
  *
  * A persistent timer (TW_TASK_PERSISTENT) serves an object for its life: create it once, arm and
- * disarm it as often as you like, and end it once with tw_cancel. A callback that runs goes on; a
- * reset earlier in that run no longer counts.
+ * disarm it, and end it with tw_cancel. A callback that runs goes on; a reset earlier in that run
+ * no longer counts.
  *
  * Returns:
  *   TW_CANCELLED   it was armed, and will not run until it is armed again; one caller gets this

@@ -1,6 +1,5 @@
 /*
- * Timers: schedule timers that run once (oneshot), move and cancel timers. Those with options are
- * in task.h.
+ * Timers: schedule timers that run once (oneshot), move and cancel timers. task.h has options.
  *
  * May I free arg?
  *
@@ -122,8 +121,8 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  * Moves an armed timer to delay_ns from now. The handle stays valid.
  *
  * From the timer's own callback it re-arms the timer, a one-shot too: it is armed when the callback
- * has returned, and the delay counts from the call. It arms a disarmed persistent timer; if the
- * callback of one runs, on any thread, the timer is armed when the callback has returned.
+ * has returned, and the delay counts from the call. It arms a disarmed persistent timer; if its
+ * callback runs, on any thread, the timer is armed afterwards.
  *
  * Returns:
  *   0            moved, or armed
@@ -153,9 +152,9 @@ enum { TW_RESET_KEPT = 1 };
  * Moves an armed timer to delay_ns from now, but only if that is earlier, in ticks. Of several
  * threads, the one with the earliest deadline wins.
  *
- * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed it for that
- * time or earlier. A series then runs next at the earlier of its own instant and this one. A
- * persistent timer that is not armed is armed.
+ * From the timer's own callback it re-arms a one-shot, unless it is re-armed for that time or
+ * earlier. A series then runs next at the earlier of its own instant and this one. A persistent
+ * timer that is not armed is armed.
  *
  * Returns: as tw_reset, and
  *   0               moved to earlier, or re-armed
