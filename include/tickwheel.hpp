@@ -7,15 +7,14 @@
  *     ...
  *     timeout.cancel();
  *
- * Errors. Creating an object, scheduling and submitting throw std::system_error (generic category,
- * the negated errno of the C function). Each such call also has a form with a std::error_code&,
- * which throws only std::bad_alloc, from storing a callable; a coroutine's wait has none. Without
- * exceptions the other form prints the error and aborts. An ordinary outcome (too late to cancel)
- * is a value.
+ * Errors. Calls throw std::system_error (generic category, the negated errno of the C function). A
+ * call that takes an on_error can be given a std::error_code in place of that; it then throws only
+ * std::bad_alloc, from storing a callable. Without exceptions an error that would be thrown is
+ * printed, and the program aborts. An ordinary outcome (too late to cancel) is a value.
  *
- * Callables are stored on the heap, one allocation for each schedule, and destroyed when their
- * timer, task or job has ended. schedule<&connection::on_timeout>(30s, connection) stores and
- * allocates nothing. A callable that throws ends the program.
+ * Callables are stored on the heap, one allocation for each, and destroyed when their timer, task
+ * or job has ended. schedule<&connection::on_timeout>(30s, connection) stores nothing. A callable
+ * that throws ends the program.
  *
  * Owners. An object that goes ends what it owns: a timer, a group's members, a strand's tasks, a
  * limiter's waiting jobs. It waits for a callback that runs, unless that callback destroys the

@@ -26,8 +26,8 @@ class limited_after;
 }
 
 /*
- * What service::after and service::until return: `co_await` waits, and tells whether the time has
- * passed. It is false if a stop request, cancel(), or the close of the service ended the wait.
+ * What service::after and until return: `co_await` waits, and tells whether the time has passed. It
+ * is false if a stop request, cancel(), or the close of the service ended the wait.
  *
  *     while (bool passed = co_await service.after(1s))
  *             beat();
@@ -35,11 +35,10 @@ class limited_after;
  * Keep the variable: GCC 12 makes wrong code of a condition with co_await in a coroutine that has
  * no local variable. A wait that cannot be armed (EAGAIN, ENOMEM, ERANGE) throws std::system_error.
  *
- * The coroutine goes on where the timer's callback runs: on the service's executor, or on that of
- * on(); after a stop request, a cancel or a close, inside that call. The wait allocates nothing. A
- * coroutine that is destroyed while it waits cancels the timer, and waits for a callback that has
- * begun; no other thread may resume it in that moment. Its own resumption may destroy the
- * awaitable.
+ * The coroutine goes on on the service's executor, or on that of on(); after a stop request, a
+ * cancel or a close, inside that call. The wait allocates nothing. A coroutine that is destroyed
+ * while it waits cancels the timer; no other thread may resume it in that moment. Its resumption
+ * may destroy the awaitable.
  */
 class after_awaitable
 {
@@ -202,9 +201,8 @@ template <class A> decltype(auto) awaiter_of(A &&awaitable)
 }
 
 /*
- * Awaits what f(stop_token) returns, with the coroutine's own handle, so it has no frame of its
- * own. A timer requests the stop. F stays: a lambda that is a coroutine uses its captures while it
- * runs.
+ * Awaits what f(stop_token) returns, with the coroutine's own handle: it has no frame. F stays, as
+ * a lambda that is a coroutine uses its captures while it runs.
  */
 template <class F> class limited_awaitable
 {
@@ -295,9 +293,8 @@ template <class F> class limited_awaitable
 } // namespace detail
 
 /*
- * Awaits with a time limit: `co_await with_timeout(service.after(30s), 1s)`. The result is that of
- * the awaitable in a std::optional, which is empty if the time was up before. If the service is
- * closed, it is false. Allocates nothing.
+ * Awaits with a time limit: `co_await with_timeout(service.after(30s), 1s)`. The result is a
+ * std::optional<bool>: empty if the limit came first, false after a close. Allocates nothing.
  */
 template <class Rep, class Period>
 auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> limit)
@@ -312,8 +309,8 @@ auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> li
  *         service, [&](std::stop_token stop) { return fetch(url, stop); }, 1s);
  *
  * When the time is up, or the service closes, a stop is requested, and the coroutine goes on when
- * the awaitable has ended. After a close the result is the awaitable's. For an awaitable of void
- * the result is a bool: whether it ended in time. Allocates the state of a std::stop_source.
+ * the awaitable has ended; after a close with its result. For an awaitable of void the result is a
+ * bool: whether it ended in time. Allocates the state of a std::stop_source.
  */
 template <class F, class Rep, class Period>
 auto with_timeout(tw_service *service, F f, std::chrono::duration<Rep, Period> limit)

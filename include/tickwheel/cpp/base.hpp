@@ -30,10 +30,7 @@ enum class outcome {
 /* No end to waiting. */
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
-/*
- * The scale of a service's deadlines, which service::now() reads. It is no other clock's: a service
- * may run on any (tw_clock).
- */
+/* The scale of a service's deadlines, which service::now() reads, and no other clock's. */
 struct clock {
 	using duration = std::chrono::nanoseconds;
 	using rep = duration::rep;
@@ -138,7 +135,7 @@ inline tw_period period_of(std::uint64_t period_ns, tw_period_mode mode) noexcep
 	return series;
 }
 
-/* What a stop request calls. The cancel may destroy the stop callback that holds this. */
+/* For stop requests. The cancel may destroy the stop callback that holds this. */
 struct canceller {
 	tw_service *service;
 	tw_timer timer;
@@ -148,7 +145,7 @@ struct canceller {
 	}
 };
 
-/* A stored callable, and the C functions that call and destroy it. */
+/* A stored callable. */
 template <class F> struct callable {
 	F f;
 
@@ -187,7 +184,7 @@ template <class F> struct callable {
 	}
 };
 
-/* Hands f over by call(f): it belongs to the library, until its end, unless there is an error. */
+/* Hands f over by call(f): after a success the library owns it. */
 template <class F, class Call> void hand_over(F &&f, Call call, on_error error, const char *what)
 {
 	using stored = callable<std::decay_t<F>>;
@@ -198,7 +195,7 @@ template <class F, class Call> void hand_over(F &&f, Call call, on_error error, 
 	error(r, what);
 }
 
-/* The same for a task whose functions are set. Returns its handle. */
+/* The same for a task whose functions are set. */
 template <class Object, class Task, class Id, class F>
 Id submit_task(int (*submit)(Object *, const Task *, Id *), Object *to, Task &task, F &&f,
 	       on_error error, const char *what)
@@ -221,6 +218,55 @@ template <class F> tw_timer schedule_task(tw_service *service, tw_task task, F &
 			   "tickwheel: schedule");
 }
 
+/* A timer or group of a service, which End ends. */
+template <class Handle, auto End> class handle_owner
+{
+      public:
+	handle_owner() noexcept = default;
+	handle_owner(tw_service *service, Handle handle) noexcept
+	    : service_(service), handle_(handle)
+	{
+	}
+	handle_owner(handle_owner &&other) noexcept
+	    : service_(other.service_), handle_(other.detach())
+	{
+	}
+	handle_owner &operator=(handle_owner &&other) noexcept
+	{
+		if (this != &other) {
+			end();
+			service_ = other.service_;
+			handle_ = other.detach();
+		}
+		return *this;
+	}
+	~handle_owner()
+	{
+		end();
+	}
+
+	/* Goes on without an owner; the handle is for the C functions. */
+	Handle detach() noexcept
+	{
+		return std::exchange(handle_, Handle{0});
+	}
+	Handle handle() const noexcept
+	{
+		return handle_;
+	}
+
+      protected:
+	tw_service *service_ = nullptr;
+	Handle handle_ = {0};
+
+      private:
+	void end() noexcept
+	{
+		if (handle_.id)
+			End(service_, handle_);
+	}
+};
+
 /* An object of the library, which Destroy ends. */
 template <class Object, auto Destroy> class owner
 {
@@ -231,11 +277,11 @@ template <class Object, auto Destroy> class owner
 	}
 
       protected:
-	/* By a C function that creates it: create(&out). */
-	template <class Create> void create(Create create, on_error error, const char *what)
+	template <class Create, class... Args>
+	void create(on_error error, const char *what, Create *c_function, Args... args)
 	{
 		Object *made = nullptr;
-		int r = create(&made);
+		int r = c_function(&made, args...);
 		owned_.reset(made);
 		error(r, what);
 	}

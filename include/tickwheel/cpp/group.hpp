@@ -10,30 +10,24 @@
 namespace tickwheel
 {
 
+namespace detail
+{
+inline void end_group(tw_service *service, tw_group group) noexcept
+{
+	static_cast<void>(tw_group_close(service, group));
+	static_cast<void>(tw_group_cancel_wait(service, group, TW_FOREVER));
+	static_cast<void>(tw_group_destroy(service, group));
+}
+} // namespace detail
+
 /* A group that goes cancels its members, and waits for those that run, except the caller. */
-class group
+class group : public detail::handle_owner<tw_group, detail::end_group>
 {
       public:
 	group() noexcept = default;
-	explicit group(service &of, on_error error = {}) : service_(of.get())
+	explicit group(service &of, on_error error = {}) : handle_owner(of.get(), {0})
 	{
 		error(tw_group_create(&handle_, service_), "tickwheel: group");
-	}
-	group(group &&other) noexcept : service_(other.service_), handle_(other.detach())
-	{
-	}
-	group &operator=(group &&other) noexcept
-	{
-		if (this != &other) {
-			end();
-			service_ = other.service_;
-			handle_ = other.detach();
-		}
-		return *this;
-	}
-	~group()
-	{
-		end();
 	}
 
 	/*
@@ -83,29 +77,6 @@ class group
 		};
 		detail::hand_over(std::forward<F>(f), close, error, "tickwheel: close_then");
 	}
-
-	/* Gives the group up without ending it. */
-	tw_group detach() noexcept
-	{
-		return std::exchange(handle_, tw_group{0});
-	}
-	tw_group handle() const noexcept
-	{
-		return handle_;
-	}
-
-      private:
-	void end() noexcept
-	{
-		if (!handle_.id)
-			return;
-		close();
-		static_cast<void>(tw_group_cancel_wait(service_, handle_, TW_FOREVER));
-		static_cast<void>(tw_group_destroy(service_, detach()));
-	}
-
-	tw_service *service_ = nullptr;
-	tw_group handle_ = {0};
 };
 
 } // namespace tickwheel

@@ -41,8 +41,7 @@ class limiter : public detail::owner<tw_limiter, detail::end_limiter>
 	limiter(service &of, tw_limiter_config config, on_error error = {})
 	{
 		config.size = sizeof config;
-		create([&](tw_limiter **out) { return tw_limiter_create(out, of.get(), &config); },
-		       error, "tickwheel: limiter");
+		create(error, "tickwheel: limiter", tw_limiter_create, of.get(), &config);
 	}
 
 	template <class F> tw_job submit(F &&f, on_error error = {})

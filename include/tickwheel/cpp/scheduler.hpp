@@ -26,9 +26,7 @@ class scheduler : public detail::owner<tw_scheduler, tw_scheduler_destroy>
 	explicit scheduler(service &of, tw_scheduler_config config = {}, on_error error = {})
 	{
 		config.size = sizeof config;
-		create(
-		    [&](tw_scheduler **out) { return tw_scheduler_create(out, of.get(), &config); },
-		    error, "tickwheel: scheduler");
+		create(error, "tickwheel: scheduler", tw_scheduler_create, of.get(), &config);
 	}
 
 	template <class F>

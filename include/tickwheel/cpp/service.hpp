@@ -16,8 +16,8 @@ namespace tickwheel
 {
 
 /*
- * A service. It is closed with TW_CLOSE_DROP and freed when it goes. That must not happen in one of
- * its own callbacks, nor while strands, limiters and the like exist: they would keep it for good.
+ * A service that goes is closed with TW_CLOSE_DROP and freed: not in one of its own callbacks, nor
+ * while strands, limiters and the like exist, which would keep it for good.
  */
 class service : public detail::owner<tw_service, tw_service_destroy>
 {
@@ -32,8 +32,7 @@ class service : public detail::owner<tw_service, tw_service_destroy>
 	explicit service(tw_service_config config, on_error error = {})
 	{
 		config.size = sizeof config;
-		create([&](tw_service **out) { return tw_service_create(out, &config); }, error,
-		       "tickwheel: service");
+		create(error, "tickwheel: service", tw_service_create, &config);
 	}
 
 	time_point now() const noexcept
@@ -90,7 +89,7 @@ class service : public detail::owner<tw_service, tw_service_destroy>
 
 	/*
 	 * A persistent timer, disarmed: timer::reset arms it for one run of f, timer::disarm takes
-	 * that back, both as often as you like. It ends with its owner.
+	 * that back. It ends with its owner.
 	 */
 	template <class F> [[nodiscard]] timer persistent(F &&f, on_error error = {})
 	{

@@ -29,8 +29,7 @@ class strand : public detail::owner<tw_strand, detail::end_strand>
 	strand() noexcept = default;
 	explicit strand(service &of, tw_executor *executor = nullptr, on_error error = {})
 	{
-		create([&](tw_strand **out) { return tw_strand_create(out, of.get(), executor); },
-		       error, "tickwheel: strand");
+		create(error, "tickwheel: strand", tw_strand_create, of.get(), executor);
 	}
 
 	/* For single timers, other strands, and coroutines that are to resume here. */

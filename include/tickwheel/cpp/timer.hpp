@@ -10,32 +10,20 @@
 namespace tickwheel
 {
 
+namespace detail
+{
+/* Waits for the callback, unless this runs inside it. */
+inline void end_timer(tw_service *service, tw_timer timer) noexcept
+{
+	static_cast<void>(tw_cancel_wait(service, timer, TW_FOREVER));
+}
+} // namespace detail
+
 /* A timer that is cancelled when its owner goes. */
-class timer
+class timer : public detail::handle_owner<tw_timer, detail::end_timer>
 {
       public:
-	timer() noexcept = default;
-	timer(tw_service *service, tw_timer handle) noexcept : service_(service), handle_(handle)
-	{
-	}
-	timer(timer &&other) noexcept : service_(other.service_), handle_(other.detach())
-	{
-	}
-	timer &operator=(timer &&other) noexcept
-	{
-		if (this != &other) {
-			cancel_wait();
-			service_ = other.service_;
-			handle_ = other.detach();
-		}
-		return *this;
-	}
-	timer(const timer &) = delete;
-	timer &operator=(const timer &) = delete;
-	~timer()
-	{
-		cancel_wait();
-	}
+	using handle_owner::handle_owner;
 
 	/* Never waits. outcome::running: its callback runs right now. */
 	outcome cancel() noexcept
@@ -61,9 +49,9 @@ class timer
 	}
 
 	/*
-	 * Due after `delay` from now, or at `deadline`, instead. From its own callback it is
-	 * re-armed. A persistent timer that is disarmed is armed. False: too late, it is gone or
-	 * runs; or this object owns none. Other errors (the service is closed, no room) throw.
+	 * Due after `delay` from now, or at `deadline`, instead. Re-arms it from its own callback,
+	 * and arms a disarmed persistent timer. False: too late, it is gone or runs; or this object
+	 * owns none.
 	 */
 	template <class Rep, class Period>
 	bool reset(std::chrono::duration<Rep, Period> delay, on_error error = {})
@@ -98,16 +86,6 @@ class timer
 		return service_ && tw_is_pending(service_, handle_);
 	}
 
-	/* Goes on without an owner; the handle is for the C functions. */
-	tw_timer detach() noexcept
-	{
-		return std::exchange(handle_, tw_timer{0});
-	}
-	tw_timer handle() const noexcept
-	{
-		return handle_;
-	}
-
       private:
 	using reset_fn = int(tw_service *, tw_timer, std::uint64_t);
 
@@ -118,9 +96,6 @@ class timer
 		error(too_late ? 0 : r, "tickwheel: reset");
 		return r == 0;
 	}
-
-	tw_service *service_ = nullptr;
-	tw_timer handle_ = {0};
 };
 
 } // namespace tickwheel
