@@ -12,8 +12,8 @@
  *
  *   - Arming costs the same however many timers there are, and no system call.
  *   - A wait ends up to 1 ms late, the tick, plus the hand-over from another thread.
- *   - Time passes on the service's clock. expires_at tells how far its instant is ahead on
- *     steady_clock at the call: so far ahead the wait ends on the service's clock.
+ *   - Time passes on the service's clock: a wait ends there as far ahead as the instant of
+ *     expires_at is on steady_clock at the call.
  *   - Each context with such timers has one more thread, or shares a service: use_service_of.
  *   - A wait that cannot be armed completes with the error. A close of a shared service ends its
  *     waits with operation_aborted.
@@ -47,9 +47,8 @@ namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE
 {
 
 /*
- * Lets the timers of a context use a service that exists, in place of one of their own. Call it
- * before the context's first timer is made. The service must outlive the context. Throws
- * asio::service_already_exists.
+ * Lets the timers of a context use a service that exists, and outlives the context. Call it before
+ * the context's first timer is made: else it throws asio::service_already_exists.
  */
 inline void use_service_of(net::execution_context &context, tw_service *service)
 {
@@ -190,9 +189,7 @@ template <class Executor = net::any_io_executor> class basic_timer
 	}
 	void wait(error_code &error)
 	{
-		error = service_->now() < due_
-			    ? detail::blocked_thread().wait(service_->service(), due_)
-			    : error_code();
+		error = service_->now() < due_ ? service_->wait_until(due_) : error_code();
 	}
 
 	/* Completes with (error_code): no error at the expiry, operation_aborted after a cancel. */

@@ -1,13 +1,12 @@
 /*
- * What is inside a tickwheel::asio::timer: an alarm. It has the timer's waits, and a persistent
+ * What is inside a tickwheel::asio::timer: an alarm, which has the timer's waits, and a persistent
  * timer of the service that runs when they are due. A cancel takes the waits and leaves the
- * service's timer where it is. Use tickwheel_asio.hpp.
+ * service's timer where it is.
  *
- * The alarm's lock orders a user's thread and the callback. A callback that finds `due_` ahead of
- * the clock has been overtaken by a reset: the service's timer is armed again.
+ * A callback that finds `due_` ahead of the clock has been overtaken by a reset: the service's
+ * timer is armed again.
  *
- * An alarm is counted: by its timer, by the service's timer until that has ended, and by each
- * cancellation slot that knows it.
+ * An alarm is counted: by its timer, by the service's timer, and by each cancellation slot.
  */
 #ifndef TICKWHEEL_CPP_ASIO_ALARM_HPP
 #define TICKWHEEL_CPP_ASIO_ALARM_HPP
@@ -16,7 +15,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -49,7 +47,7 @@ class spin_lock
 	std::atomic<bool> taken_{false};
 };
 
-/* Both clocks at one moment. What one shows is the other's reading plus the distance then. */
+/* Both clocks at one moment, which say how far they are apart. */
 struct clocks {
 	using steady = std::chrono::steady_clock;
 	time_point now;                 /* the service's */
@@ -65,7 +63,7 @@ struct clocks {
 		ahead = same ? std::chrono::nanoseconds(0) : at - before;
 	}
 
-	/* An instant of steady_clock on the service's clock: now, if it has passed. */
+	/* `now` for an instant that has passed. */
 	time_point from_steady(steady::time_point at) const
 	{
 		auto instant = std::chrono::nanoseconds(at.time_since_epoch());
@@ -87,42 +85,6 @@ inline error_code code_of(int negative_errno) noexcept
 	return negative_errno < 0 ? error_code(-negative_errno, net::error::get_system_category())
 				  : error_code();
 }
-
-/* A thread that waits for an instant of a service. */
-class blocked_thread
-{
-      public:
-	/* operation_aborted: the service is being closed. */
-	error_code wait(tw_service *service, time_point due)
-	{
-		tw_task task = tickwheel::detail::task_at(due);
-		task.fn = [](void *) noexcept {};
-		task.arg = this;
-		task.release = timer_ended;
-		int r = tw_schedule_task(service, &task, nullptr);
-		if (r)
-			return code_of(r);
-		std::unique_lock<std::mutex> guard(mutex_);
-		changed_.wait(guard, [this] { return ended_; });
-		return error_;
-	}
-
-      private:
-	static void timer_ended(void *arg, tw_fate fate) noexcept
-	{
-		auto *self = static_cast<blocked_thread *>(arg);
-		std::lock_guard<std::mutex> guard(self->mutex_); /* else it could be gone */
-		if (fate != TW_FATE_FIRED)
-			self->error_ = net::error::operation_aborted;
-		self->ended_ = true;
-		self->changed_.notify_one();
-	}
-
-	std::mutex mutex_;
-	std::condition_variable changed_;
-	bool ended_ = false;
-	error_code error_;
-};
 
 /* Where a context's timers are; in a shared service, as members of a group. */
 struct timer_home {

@@ -2,7 +2,9 @@
 #ifndef TICKWHEEL_CPP_ASIO_SERVICE_HPP
 #define TICKWHEEL_CPP_ASIO_SERVICE_HPP
 
+#include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "asio_alarm.hpp"
@@ -46,6 +48,31 @@ class timer_service : public net::execution_context::service
 		return made;
 	}
 
+	/* Blocks. operation_aborted: the service is being closed. */
+	error_code wait_until(time_point due)
+	{
+		struct blocked_thread final : wait {
+			std::mutex mutex;
+			std::condition_variable changed;
+			std::optional<error_code> result;
+			void end(const std::optional<error_code> &error) override
+			{
+				std::lock_guard<std::mutex> guard(
+				    mutex); /* else it could be gone */
+				result = error.value_or(net::error::operation_aborted);
+				changed.notify_one();
+			}
+		} blocked;
+		alarm *own = make_alarm();
+		own->start(&blocked, due);
+		{
+			std::unique_lock<std::mutex> guard(blocked.mutex);
+			blocked.changed.wait(guard, [&] { return blocked.result.has_value(); });
+		}
+		end_alarm(own);
+		return *blocked.result;
+	}
+
 	/* Its timer goes. */
 	void end_alarm(alarm *ended)
 	{
@@ -60,8 +87,8 @@ class timer_service : public net::execution_context::service
 	}
 
 	/*
-	 * The context goes. Handlers are destroyed, and may destroy timers; the callbacks that are
-	 * waited for may do so, too. So the lock is not held then.
+	 * The context goes. Handlers that are destroyed, here or in a callback, may destroy timers:
+	 * so the lock is not held then.
 	 */
 	void shutdown() override
 	{
