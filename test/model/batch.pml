@@ -192,7 +192,7 @@ active proctype driver()
 	hand_out(2, 2);
 	if
 	:: submit(2)
-	:: batches_out--; /* refused: tw__batch_retract */
+	:: batches_out--; /* refused: tw__batch_submit */
 		run_entry(2, 0); /* tw__run_inline */
 		run_entry(2, 1);
 		round = 0

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "wheel/driver/driver.h"
-#include "mpsc/base/probes.h"
 #include "wheel/run/run.h"
 
 static bool has_runs(const struct tw__outbox *box)
@@ -226,6 +225,8 @@ static size_t run_here(tw_service *service, struct tw__local *local, struct tw__
 static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
+	uint32_t flags = (uint32_t)(box - boxes->boxes) << TW__BATCH_OUTBOX_SHIFT |
+			 (tw__forced(service) ? TW__BATCH_FORCED : 0);
 	size_t done = 0;
 	while (has_runs(box) && done < budget && may_submit(boxes, box)) {
 		struct tw__chunk *chunk = box->runs.first;
@@ -234,16 +235,9 @@ static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget
 		/* read now: once taken over the chunk may be gone */
 		struct tw__chunk *next = chunk->next;
 		size_t count = chunk->count;
-		tw_batch *batch =
-		    tw__batch_submit(service, chunk, tw__forced(service),
-				     (uint32_t)(box - boxes->boxes), service->driver->last_now_ns);
-		TW_PROBE4(handover, service, batch, count, chunk->tick);
-		if (box->executor->ops->submit(box->executor, batch, count) < 0) {
-			tw__batch_retract(service);
-			chunk->holder_count = 0;
-			tw_add_relaxed(&service->submitted->refused, 1);
+		if (tw__batch_submit(service, chunk, box->executor, flags,
+				     service->driver->last_now_ns) < 0)
 			break;
-		}
 		outbox_pop(box, next);
 		box->out++;
 		boxes->out++;

@@ -18,52 +18,32 @@
 
 /* --------------------------------------------------------------------- batches */
 
-tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
-			   uint32_t outbox, uint64_t now_ns)
-{
-	TW_ASSERT_DRIVER(service);
-	tw_batch *batch = (tw_batch *)(void *)chunk;
-	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
-	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
-	chunk->holder[HOLDER_SUBMITTED_NS] = now_ns;
-	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
-	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
-	tw_add_relaxed(&service->submitted->batches_out, 1);
-	tw_store_release(tw__batch_word(batch, HOLDER_NEXT), 0); /* RUN1 */
-	return batch;
-}
-
 /* The last access: the service may be destroyed now. */
 static void one_batch_less(tw_service *service)
 {
 	tw_add_release(&service->submitted->batches_out, (uint32_t)-1); /* RUN4 */
 }
 
-void tw__batch_retract(tw_service *service)
+int tw__batch_submit(tw_service *service, struct tw__chunk *chunk, tw_executor *executor,
+		     uint32_t flags, uint64_t now_ns)
 {
 	TW_ASSERT_DRIVER(service);
-	one_batch_less(service);
-}
-
-int tw__batch_claim(tw_batch *batch)
-{
-	_Atomic uint64_t *next = tw__batch_word(batch, HOLDER_NEXT);
-	uint64_t count = tw__batch_chunk(batch)->count;
-	uint64_t index = tw_load_acquire(next); /* RUN1 */
-	if (index < count)
-		index = tw_add_acq_rel(next, 1); /* RUN1 */
-	return index < count ? (int)index : -1;
-}
-
-void tw__batch_prefer(tw_batch *batch, unsigned nth)
-{
-	struct tw__chunk *chunk = tw__batch_chunk(batch);
-	uint64_t next = tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)); /* RUN1 */
-	uint64_t *left = chunk->entries + next, chosen = left[nth];
-	TW_ASSERT(next + nth < chunk->count);
-	for (; nth; nth--)
-		left[nth] = left[nth - 1];
-	left[0] = chosen;
+	tw_batch *batch = (tw_batch *)(void *)chunk;
+	chunk->holder_count = flags;
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
+	chunk->holder[HOLDER_SUBMITTED_NS] = now_ns;
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
+	tw_add_relaxed(&service->submitted->batches_out, 1);
+	tw_store_release(tw__batch_word(batch, HOLDER_NEXT), 0); /* RUN1 */
+	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
+	int r = executor->ops->submit(executor, batch, chunk->count);
+	if (r < 0) { /* an ordinary chunk again */
+		chunk->holder_count = 0;
+		tw_add_relaxed(&service->submitted->refused, 1);
+		one_batch_less(service);
+	}
+	return r;
 }
 
 static void batch_return(tw_service *service, struct tw__chunk *chunk)
@@ -334,9 +314,13 @@ static int check_ticket(const char *call, tw_batch *batch)
 /* Returns an index, or -1: the executor has used a ticket twice. */
 static int claim_ticket(tw_batch *batch)
 {
-	int index = tw__batch_claim(batch);
-	TW_ASSERT(index >= 0);
-	return index;
+	_Atomic uint64_t *next = tw__batch_word(batch, HOLDER_NEXT);
+	uint64_t count = tw__batch_chunk(batch)->count;
+	uint64_t index = tw_load_acquire(next); /* RUN1 */
+	if (index < count)
+		index = tw_add_acq_rel(next, 1); /* RUN1 */
+	TW_ASSERT(index < count);
+	return index < count ? (int)index : -1;
 }
 
 int tw__run_one(tw_batch *batch)
@@ -390,11 +374,17 @@ void tw_run_return(tw_batch *batch)
 
 int tw__run_nth(tw_batch *batch, unsigned nth)
 {
-	if (!tw__batch_is_work(batch)) {
-		struct tw__local *local = tw__local_of(tw__batch_service(batch));
-		if (!local || !tw__local_ready_to_run(local))
-			return -ENOMEM; /* first: the order is kept */
-		tw__batch_prefer(batch, nth);
-	}
+	if (tw__batch_is_work(batch))
+		return tw__run_one(batch);
+	struct tw__local *local = tw__local_of(tw__batch_service(batch));
+	if (!local || !tw__local_ready_to_run(local))
+		return -ENOMEM; /* first: the order is kept */
+	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	uint64_t *left = chunk->entries + (chunk->count - tw__batch_left(batch)),
+		 chosen = left[nth];
+	TW_ASSERT(nth < tw__batch_left(batch));
+	for (; nth; nth--)
+		left[nth] = left[nth - 1];
+	left[0] = chosen;
 	return tw__run_one(batch);
 }

@@ -62,18 +62,12 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
-/* Makes the chunk a batch of that outbox. It counts as out until it has returned. */
-tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
-			   uint32_t outbox, uint64_t now_ns);
-
-/* An executor has refused the batch, which is an ordinary chunk again. */
-void tw__batch_retract(tw_service *service);
-
-/* Claims the next entry. Returns its index, or -1. */
-int tw__batch_claim(tw_batch *batch);
-
-/* Makes the n-th entry that is left the next. Nobody else claims meanwhile. */
-void tw__batch_prefer(tw_batch *batch, unsigned nth);
+/*
+ * Submits a chunk as a batch, which counts as out until it has returned. flags: enum
+ * tw__batch_flags, and the outbox's index. If the answer is negative, the executor has refused.
+ */
+int tw__batch_submit(tw_service *service, struct tw__chunk *chunk, tw_executor *executor,
+		     uint32_t flags, uint64_t now_ns);
 
 /* The caller holds tickets for all of them. */
 static inline unsigned tw__batch_left(tw_batch *batch)
@@ -84,7 +78,7 @@ static inline unsigned tw__batch_left(tw_batch *batch)
 
 /*
  * Each entry claimed from now on ends its timer as cancelled. The caller has all tickets that are
- * left. The next submit, or retract, takes the mark off.
+ * left. The next submit takes the mark off.
  */
 static inline void tw__batch_end_all(tw_batch *batch)
 {
