@@ -4,7 +4,7 @@
 
 #include "mpsc/base/assert.h"
 
-enum { SLAB_SEGMENTS = 32 };
+enum { SLAB_SEGMENTS = 16 };
 
 /* In a page of its own, before the segments. */
 struct tw__slab {

@@ -68,6 +68,7 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 		bucket->list.first = chunk;
 		if (!bucket->list.last)
 			bucket->list.last = chunk;
+		wheel->filed++;
 		return true;
 	}
 	return false;
@@ -179,8 +180,10 @@ static bool sweep_bucket(struct tw__wheel *wheel, uint64_t *budget)
 		 number = first + ((wheel->sweep_bucket - first) & level->mask);
 	struct tw__place place = tw__place_of(wheel, level, number);
 	place.pass = wheel->sweep_at ? wheel->sweep_pass : ++wheel->sweep_pass;
+	uint64_t used = tw__depot_used(&wheel->chunks);
 	bool more = tw__wheel_pack(wheel, &bucket->list, &wheel->sweep_at, wheel->resolve, &place,
 				   budget, &dropped);
+	wheel->filed -= used - tw__depot_used(&wheel->chunks);
 	tw__level_remove(wheel, level, bucket, dropped);
 	return more;
 }
@@ -205,7 +208,7 @@ bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
 /* -------------------------------------------------------------------- check */
 
 static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__level *level,
-				uint64_t index)
+				uint64_t index, uint64_t *chunks)
 {
 	const struct tw__bucket *bucket = &level->buckets[index];
 	bool marked = level->occupied[index / 64] >> index % 64 & 1;
@@ -218,6 +221,7 @@ static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__
 			return "a chunk in a bucket is empty or overfull";
 		count += chunk->count;
 		last = chunk;
+		++*chunks;
 	}
 	if (last != bucket->list.last)
 		return "a bucket's last chunk is not its last";
@@ -231,14 +235,16 @@ static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__
 
 const char *tw__wheel_check(const struct tw__wheel *wheel)
 {
-	uint64_t total = wheel->late.count;
+	uint64_t total = wheel->late.count, chunks = 0;
+	for (const struct tw__chunk *chunk = wheel->late.list.first; chunk; chunk = chunk->next)
+		chunks++;
 	for (unsigned i = 0; i < wheel->level_count; i++) {
 		const struct tw__level *level = &wheel->levels[i];
 		uint64_t window = wheel->next >> level->window_shift, sum = 0;
 		if (level->open != window && level->open != window + 1)
 			return "a level's open window is neither the current nor the next one";
 		for (uint64_t index = 0; index <= level->mask; index++) {
-			const char *wrong = check_bucket(wheel, level, index);
+			const char *wrong = check_bucket(wheel, level, index, &chunks);
 			if (wrong)
 				return wrong;
 			sum += level->buckets[index].count;
@@ -247,6 +253,8 @@ const char *tw__wheel_check(const struct tw__wheel *wheel)
 			return "a level's count is wrong";
 		total += sum;
 	}
+	if (chunks != wheel->filed)
+		return "the count of chunks is wrong";
 	return total == wheel->entries ? NULL : "the wheel's count is wrong";
 }
 

@@ -33,6 +33,7 @@ void tw__chunk_put(struct tw__wheel *wheel, struct tw__chunk *chunk)
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket)
 {
 	struct tw__chunk *chunk = tw__chunk_pop(&bucket->list);
+	wheel->filed -= chunk != NULL;
 	if (chunk && chunk == wheel->sweep_at)
 		wheel->sweep_at = NULL;
 	return chunk;
@@ -45,6 +46,7 @@ bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket, tw__wheel_entry e
 	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
 		chunk = tw__chunk_get(wheel);
 		tw__chunk_append(&bucket->list, chunk);
+		wheel->filed++;
 	}
 	TW_ASSERT(chunk->count < TW__CHUNK_ENTRIES);
 	chunk->entries[chunk->count++] = entry;

@@ -109,6 +109,7 @@ struct tw__wheel {
 	unsigned level_count;
 	uint64_t next;          /* the first tick not turned through yet */
 	uint64_t entries;       /* in all buckets */
+	uint64_t filed;         /* chunks there */
 	struct tw__bucket late; /* added for a past tick */
 	tw__resolve_fn *resolve;
 	void *resolve_context;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "mpsc/base/assert.h"
 #include "mpsc/base/process.h"
@@ -20,7 +21,7 @@
 enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
 
 /* Steps of the first MiB are small, for services with few timers; later ones end at huge pages. */
-enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
+enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 16 << 10 };
 
 /* ----------------------------------------------------------------------- blocks */
 
@@ -67,12 +68,13 @@ void tw__free(void *block)
 		own->free(own->user, ((void **)block)[-1]);
 }
 
-/* ----------------------------------------------------------------------- mappings */
+/* ----------------------------------------------------------------------- regions */
+
+enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 
 void *tw__map(size_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, FLAGS, -1, 0);
 	return at == MAP_FAILED ? NULL : at;
 }
 
@@ -81,17 +83,10 @@ static size_t round_up(size_t bytes, size_t step)
 	return (bytes + step - 1) & ~(step - 1);
 }
 
-/* ----------------------------------------------------------------------- places */
-
-static void *map_nothing(char *at, size_t bytes)
-{
-	return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
 /* Nothing is mapped there, and the kernel gives such addresses. */
 static bool is_vacant(char *at, size_t bytes)
 {
-	void *got = map_nothing(at, bytes);
+	void *got = mmap(at, bytes, PROT_NONE, FLAGS, -1, 0);
 	if (got == MAP_FAILED) /* a limit that the ranges may keep */
 		return true;
 	munmap(got, bytes);
@@ -109,22 +104,16 @@ static bool find_place(struct tw__region *region)
 	for (int tries = 0; tries < PLACE_TRIES; tries++) {
 		uint64_t bits = tw__random_bits(),
 			 steps = (PLACE_BYTES - REGION_BYTES) / TW__RANGE_ALIGNMENT - 1;
-		region->mark = (char *)(uintptr_t)(AREA_AT + bits % PLACES * PLACE_BYTES);
-		region->at = region->mark + (1 + (bits >> 32) % steps) * TW__RANGE_ALIGNMENT;
-		void *got = map_nothing(region->mark, MARK_BYTES);
-		if (got == region->mark && is_vacant(region->at, region->bytes))
+		char *mark = (char *)(uintptr_t)(AREA_AT + bits % PLACES * PLACE_BYTES);
+		region->at = mark + (1 + (bits >> 32) % steps) * TW__RANGE_ALIGNMENT;
+		region->held = mmap(mark, MARK_BYTES, PROT_NONE, FLAGS, -1, 0);
+		region->held_bytes = MARK_BYTES;
+		if (region->held == mark && is_vacant(region->at, region->bytes))
 			return true;
-		if (got != MAP_FAILED)
-			munmap(got, MARK_BYTES);
+		if (region->held != MAP_FAILED)
+			munmap(region->held, MARK_BYTES);
 	}
 	return false;
-}
-
-static void prefer_huge_pages(const struct tw__range *range, size_t from, size_t end)
-{
-	from = from < SMALL_BYTES ? SMALL_BYTES : from;
-	if (range->prefers_huge_pages && end > from)
-		madvise(range->at + from, end - from, MADV_HUGEPAGE);
 }
 
 tw_cold int tw__region_open(struct tw__region *region, struct tw__range *ranges, int n)
@@ -136,18 +125,16 @@ tw_cold int tw__region_open(struct tw__region *region, struct tw__range *ranges,
 	}
 	if (!find_place(region)) {
 		region->is_whole = true;
-		region->at = tw__map(region->bytes);
+		region->held_bytes = region->bytes;
+		region->held = mmap(NULL, region->bytes, PROT_NONE, FLAGS, -1, 0);
+		region->at = region->held == MAP_FAILED ? NULL : region->held;
 		if (!region->at)
 			return -ENOMEM;
-		madvise(region->at, region->bytes, MADV_DONTDUMP);
 	}
 	char *at = region->at;
 	for (struct tw__range *range = ranges; range < ranges + n; range++) {
 		range->at = at;
-		range->is_whole = region->is_whole;
-		range->leaves_out |= region->is_whole;
-		if (range->is_whole)
-			prefer_huge_pages(range, 0, range->bytes);
+		range->flags = region->is_whole ? FLAGS | MAP_FIXED : FLAGS;
 		at += range->bytes;
 	}
 	return 0;
@@ -164,10 +151,7 @@ void tw__region_close(struct tw__region *region)
 			munmap(range->at, mapped);
 		*range = (struct tw__range){0};
 	}
-	if (region->is_whole)
-		munmap(region->at, region->bytes);
-	else
-		munmap(region->mark, MARK_BYTES);
+	munmap(region->held, region->held_bytes);
 	region->at = NULL;
 }
 
@@ -175,8 +159,9 @@ void tw__region_close(struct tw__region *region)
 
 static size_t step_end(const struct tw__range *range, size_t bytes)
 {
+	size_t page = (size_t)getpagesize(), small = page > SMALL_STEP ? page : SMALL_STEP;
 	TW_ASSERT(bytes <= range->bytes);
-	return round_up(bytes, bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : SMALL_STEP);
+	return round_up(bytes, bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : small);
 }
 
 int tw__range_map(struct tw__range *range, size_t bytes)
@@ -185,20 +170,20 @@ int tw__range_map(struct tw__range *range, size_t bytes)
 	if (bytes <= mapped)
 		return 0;
 	size_t end = step_end(range, bytes), more = end - mapped;
-	if (!range->is_whole) {
-		char *at = range->at + mapped;
-		void *got = mmap(at, more, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (got == MAP_FAILED)
-			return -ENOMEM;
-		if (got != at) {
-			munmap(got, more);
-			return -ENOMEM;
-		}
-		if (range->leaves_out)
-			madvise(at, more, MADV_DONTDUMP);
-		prefer_huge_pages(range, mapped, end);
+	char *at = range->at + mapped;
+	void *got = mmap(at, more, PROT_READ | PROT_WRITE, range->flags, -1, 0);
+	if (got == MAP_FAILED)
+		return -ENOMEM;
+	if (got != at) {
+		munmap(got, more);
+		return -ENOMEM;
 	}
+	/* advice that fails leaves things as they are */
+	if (range->leaves_out)
+		madvise(at, more, MADV_DONTDUMP);
+	size_t from = mapped < SMALL_BYTES ? SMALL_BYTES : mapped;
+	if (range->prefers_huge_pages && end > from)
+		madvise(range->at + from, end - from, MADV_HUGEPAGE);
 	tw_store_release(&range->mapped, end);
 	return 0;
 }

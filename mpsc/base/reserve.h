@@ -8,10 +8,10 @@
  * Regions are in an area that no system and no other allocator uses, each near the begin of a
  * random **place** of it, which a mapped page marks as taken. The kernel is asked without force.
  * Where it gives none of these (a small address space, a sanitizer), or the region is too large for
- * a place, the region is mapped as a whole, and left out of core dumps until it is used.
+ * a place, the kernel chooses, and the region is held by a mapping without access.
  *
- * Rejected: the whole region without access, which counts as address space (`ulimit -v`); arrays of
- * pointers to steps, which cost each schedule and cancel a load.
+ * Rejected: that everywhere, since it counts as address space (`ulimit -v`); arrays of pointers to
+ * steps, which cost each schedule and cancel a load.
  */
 #ifndef TW_MPSC_RESERVE_H
 #define TW_MPSC_RESERVE_H
@@ -42,7 +42,7 @@ struct tw__range {
 	bool leaves_out;         /* of core dumps until tw__range_use */
 	bool prefers_huge_pages; /* where it is large */
 
-	bool is_whole;
+	int flags; /* of its mappings */
 	char *at;
 	_Atomic size_t mapped; /* bytes that may be touched; store-release, read by any thread */
 	size_t dumped;         /* bytes that a core dump has */
@@ -51,8 +51,10 @@ struct tw__range {
 struct tw__region {
 	char *at; /* NULL: not open */
 	size_t bytes;
-	char *mark;    /* where its place begins */
-	bool is_whole; /* mapped as a whole */
+	/* held without access: where its place begins, or all of a region without a place */
+	char *held;
+	size_t held_bytes;
+	bool is_whole; /* it has no place */
 	struct tw__range *ranges;
 	int range_count;
 };

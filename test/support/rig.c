@@ -42,6 +42,21 @@ void rig_close(struct rig *rig)
 	free(rig->events);
 }
 
+static void never(void *arg)
+{
+}
+
+void rig_map_slots(const struct rig *rig, int n)
+{
+	tw_timer *timers = calloc((size_t)n, sizeof *timers);
+	cr_assert_not_null(timers);
+	for (int i = 0; i < n; i++)
+		expect_eq(tw_schedule(rig->service, HOUR, never, NULL, &timers[i]), 0);
+	for (int i = 0; i < n; i++)
+		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
+	free(timers);
+}
+
 uint64_t rig_now(const struct rig *rig)
 {
 	return tw_clock_now(rig->clock);

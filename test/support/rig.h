@@ -63,6 +63,9 @@ void rig_open_real(struct rig *rig, struct tw_service_config cfg);
 /* The rig must be quiet: it is checked, then all is destroyed. */
 void rig_close(struct rig *rig);
 
+/* Maps the slots of n timers, so that later schedules ask the system for none. */
+void rig_map_slots(const struct rig *rig, int n);
+
 uint64_t rig_now(const struct rig *rig);
 void rig_advance(struct rig *rig, uint64_t ns);
 void rig_advance_to(struct rig *rig, uint64_t ns);

@@ -147,6 +147,8 @@ void script_opened(const struct words *given)
 {
 	if (has_word(given, "full"))
 		fill(given);
+	if (has_word(given, "mapped"))
+		rig_map_slots(stage->rig, 20000);
 }
 
 void script_end(void)

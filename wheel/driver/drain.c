@@ -198,17 +198,23 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 /* Whether the wheel can take a segment, each of whose entries may need a chunk of its own. */
 static bool has_chunks(const tw_service *service)
 {
-	const struct tw__wheel *wheel = &service->driver->wheel;
-	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS +
-						  TW__SEGMENT_ENTRIES +
-						  tw__outbox_reserve(&service->driver->outboxes);
+	return tw__wheel_chunks_left(&service->driver->wheel) >
+	       tw__chunks_wanted(service, tw__outbox_reserve(&service->driver->outboxes)) +
+		   TW__SEGMENT_ENTRIES;
 }
 
-/* The last resort is a full sweep, where there are more entries than timers. */
+/*
+ * A service with few slots may have more chunks, if the system gives them. The last resort is a
+ * full sweep, where there are more entries than timers.
+ */
 static bool wheel_has_room(tw_service *service)
 {
 	struct tw__wheel *wheel = &service->driver->wheel;
 	if (tw_likely(has_chunks(service)))
+		return true;
+	if (tw__slots_more_chunks(&service->slots))
+		tw__driver_take_chunks(service);
+	if (has_chunks(service))
 		return true;
 	if (wheel->entries <= tw__live_timers(service, NULL))
 		return false;

@@ -42,16 +42,6 @@ struct tw__tick_thread {
 	_Atomic uint32_t polls_done;
 };
 
-/*
- * One mapping: the wheel's table, what the purge of its arena needs, the outboxes' table. The
- * threads that take slots map the arena (slots.h, TW__ARENA), so the driver has no path that can
- * fail.
- */
-struct tw__wheel_memory {
-	void *mapping;
-	size_t bytes, table_bytes;
-};
-
 /* Written by the driver, read by statistics. */
 struct tw__driver_counters {
 	struct tw__histogram lateness;
@@ -73,21 +63,37 @@ struct tw__driver {
 	uint64_t purge_ns;
 	struct tw__loop loop;
 	struct tw__driver_counters counters;
-	struct tw__wheel_memory memory;
+	size_t table_bytes; /* of the wheel */
 	struct tw__tick_thread tick_thread;
 	bool drains_young; /* polls read the young lanes whatever is in them, in parts */
 };
 
-/*
- * No chunk is left beside those that the wheel may need to turn. The size of the arena prevents it
- * (create.c, make_wheel); this is the last line of defense.
- */
-enum { TW__SPARE_CHUNKS = 512 };
+enum { TW__SPARE_CHUNKS = 512, TW__FEW_SPARE_CHUNKS = 16 };
 
+/*
+ * Chunks that what the driver holds may come to need. Two bounds, of which the lower one counts:
+ *   by shape    the buckets' `slack`, what a step of a poll brings before it is packed, and
+ *               `beside`
+ *   by entries  a chunk for each entry, of those in the wheel and of timers that come back to it
+ *               from outboxes and batches
+ */
+static inline size_t tw__chunks_wanted(const tw_service *service, size_t beside)
+{
+	const struct tw__wheel *wheel = &service->driver->wheel;
+	size_t by_shape = wheel->slack + TW__SPARE_CHUNKS + beside,
+	       by_entries = wheel->entries - wheel->filed + TW__FEW_SPARE_CHUNKS +
+			    tw_load_relaxed(&service->slots.mapped);
+	return by_shape < by_entries ? by_shape : by_entries;
+}
+
+/*
+ * No chunk is left beside these. The arena is sized so that outboxes and batches do not lead to
+ * this (service/create.c); it is the last line of defense.
+ */
 static inline bool tw__short_of_chunks(const tw_service *service)
 {
 	return tw_unlikely(tw__wheel_chunks_left(&service->driver->wheel) <
-			   service->driver->wheel.slack + TW__SPARE_CHUNKS);
+			   tw__chunks_wanted(service, 0));
 }
 
 /* Reads the service's clock; never earlier than the last reading. */
@@ -150,6 +156,9 @@ enum { TW__BUSY_ENTRIES = 32 };
 
 /* One whole poll, `driving` held. budget: callbacks to run or hand over. */
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget);
+
+/* What is mapped of the arena may be used: an eighth of it for batches. `driving` held. */
+void tw__driver_take_chunks(tw_service *service);
 
 /* Takes in the chunks of batches that are over. How many runs were given back with them. */
 unsigned tw__driver_collect(tw_service *service);

@@ -188,11 +188,15 @@ static void split(tw_service *service, struct tw__chunk_list *list, size_t n)
 		list->last = rest;
 }
 
-/* Whether the executor may hold one more chunk: at most as many as are left for the others. */
+/*
+ * Whether the executor may hold one more chunk: at most as many as are left for the others, and
+ * always one. All together no more than a service with few timers has (service/create.c).
+ */
 static bool may_submit(const struct tw__outboxes *boxes, const struct tw__outbox *box)
 {
-	return box->out == 0 ||
-	       (boxes->out < boxes->submit_limit && box->out < boxes->submit_limit - boxes->out);
+	uint32_t limit = boxes->submit_limit;
+	return box->out == 0 ? boxes->out < 4 * limit
+			     : boxes->out < limit && box->out < limit - boxes->out;
 }
 
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)

@@ -42,6 +42,9 @@ struct tw__outbox {
 /* Bytes of all outboxes: a mapping, touched on demand. */
 #define TW__OUTBOXES_BYTES ((TW__OUTBOXES + 1) * sizeof(struct tw__outbox))
 
+/* One that is not full, and one that its executor has, for each. */
+enum { TW__OUTBOX_CHUNKS = 2 * (TW__OUTBOXES + 1) };
+
 struct tw__outboxes {
 	/* the service's executor's, then by hash; executor NULL: never used */
 	struct tw__outbox *boxes;
@@ -70,7 +73,7 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk);
 /* Chunks that outboxes and batches may still need. */
 static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 {
-	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->out - boxes->queued;
+	return boxes->submit_limit + TW__OUTBOX_CHUNKS - boxes->out - boxes->queued;
 }
 
 #endif

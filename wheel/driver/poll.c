@@ -114,16 +114,15 @@ static void account(tw_service *service, uint64_t cpu_ns)
 		tw_store_relaxed(&service->driver->counters.tick_cpu_max_ns, cpu_ns);
 }
 
-/* What has been mapped of the arena since the last poll: a fifth of it for batches (create.c). */
-static void take_new_chunks(tw_service *service)
+void tw__driver_take_chunks(tw_service *service)
 {
 	struct tw__driver *driver = service->driver;
 	size_t mapped = tw_load_acquire(&service->slots.memory.ranges[TW__ARENA].mapped);
-	uint32_t more = (uint32_t)(mapped / sizeof(struct tw__chunk)) - driver->wheel.arena_chunks;
-	if (tw_likely(!more))
+	uint32_t chunks = (uint32_t)(mapped / sizeof(struct tw__chunk));
+	if (tw_likely(chunks == driver->wheel.arena_chunks))
 		return;
-	driver->wheel.arena_chunks += more;
-	driver->outboxes.submit_limit += more / 5;
+	driver->wheel.arena_chunks = chunks;
+	driver->outboxes.submit_limit = chunks / 8;
 }
 
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget)
@@ -135,7 +134,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	tw__frame_begin(&frame);
 	/* a system call; a caller's loop accounts for itself */
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
-	take_new_chunks(service);
+	tw__driver_take_chunks(service);
 	tw__driver_collect(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	/* first: what lanes hold is read against the old cursor */

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "mpsc/base/process.h"
 #include "mpsc/base/reserve.h"
@@ -146,15 +145,11 @@ static struct tw__wheel_size wheel_size(const tw_service *service)
 				       64 - (unsigned)__builtin_clzll(ticks)};
 }
 
-/* To the largest pages that systems have. */
-static size_t whole_pages(size_t bytes)
-{
-	const size_t largest = 65536;
-	return (bytes + largest - 1) / largest * largest;
-}
-
 /*
- * The tick thread has no path that can fail, so chunks must suffice. Who may hold them:
+ * The tick thread has no path that can fail, so chunks must suffice. How many of the arena are
+ * mapped follows from the slots: the lower one of two lines.
+ *
+ * Many slots, by shape. Who may hold chunks:
  *   wheel      what its entries fill, and `slack`, twice: for filed entries, and for what a poll
  *              spreads
  *   outboxes   packed, no more than in the wheel, and a chunk that is not full for each outbox
@@ -163,44 +158,50 @@ static size_t whole_pages(size_t bytes)
  *   lanes      a segment is drained only while there is a chunk for each of its entries, beside
  *              what outboxes and batches may still need (drain.c)
  *   spare      what a step of a poll brings before it is packed, and chunks split for a budget
+ *
+ * Few slots, by entries: each chunk has one. Half of the chunks may be in batches. The others are
+ * for two entries a slot, in the wheel or on the way back to it, and for what is drained (driver.h,
+ * tw__chunks_wanted).
  */
-static size_t first_chunks(const struct tw__driver *driver, struct tw__wheel_size size)
-{
-	return tw__wheel_chunks_for(size, ENTRIES_FIRST) + tw__wheel_slack(size) +
-	       TW__SPARE_CHUNKS + TW__SEGMENT_ENTRIES + tw__outbox_reserve(&driver->outboxes);
-}
-
-/* For each slot: what its entries fill, and a quarter of that for batches. */
 enum {
 	CHUNK_BYTES = sizeof(struct tw__chunk),
-	BYTES_A_SLOT = ENTRIES_A_SLOT * CHUNK_BYTES * 5 / (4 * TW__CHUNK_ENTRIES) + 1
+	FEW_A_SLOT = 4 * CHUNK_BYTES,
+	FEW_FIRST = 2 * (2 * TW__SEGMENT_ENTRIES + 2 * TW__FEW_SPARE_CHUNKS) * CHUNK_BYTES,
+	/* what its entries fill, and a quarter of that for batches */
+	MANY_A_SLOT = ENTRIES_A_SLOT * CHUNK_BYTES * 5 / (4 * TW__CHUNK_ENTRIES) + 1
 };
 
-static struct tw__arena_size arena_size(const tw_service *service)
+/* A chunk's bit in the depot, and what of the arena is mapped beyond its end. */
+static uint32_t chunks_at_most(const struct tw__wheel_bytes *bytes, uint32_t max_timers)
 {
-	size_t chunks = first_chunks(service->driver, wheel_size(service));
-	return (struct tw__arena_size){chunks * CHUNK_BYTES, BYTES_A_SLOT};
+	size_t arena = tw__arena_bytes(bytes, tw__slots_end(max_timers));
+	return (uint32_t)((arena / TW__RANGE_ALIGNMENT + 1) * (TW__RANGE_ALIGNMENT / CHUNK_BYTES));
 }
 
-static int make_wheel(tw_service *service)
+/* The wheel's table, the depot of its chunks, and outboxes, one behind the other. */
+static int make_memory(tw_service *service)
 {
 	struct tw__driver *driver = service->driver;
 	struct tw__wheel_size size = wheel_size(service);
-	const struct tw__range *arena = &service->slots.memory.ranges[TW__ARENA];
-	size_t chunks = arena->bytes / CHUNK_BYTES;
-	driver->memory.table_bytes = tw__wheel_table_bytes(size);
-	size_t table = whole_pages(driver->memory.table_bytes),
-	       depot = whole_pages(tw__depot_bytes((uint32_t)chunks, TW__CHUNK_BLOCK_SHIFT));
-	driver->memory.bytes = table + depot + TW__OUTBOXES_BYTES;
-	char *memory = driver->memory.mapping = tw__map(driver->memory.bytes);
-	if (!memory)
+	size_t chunks = tw__wheel_chunks_for(size, ENTRIES_FIRST) + tw__wheel_slack(size) +
+			TW__SPARE_CHUNKS + TW__SEGMENT_ENTRIES + TW__OUTBOX_CHUNKS;
+	struct tw__wheel_bytes bytes = {FEW_FIRST, FEW_A_SLOT, chunks * CHUNK_BYTES * 8 / 7,
+					MANY_A_SLOT, 0};
+	uint32_t most = chunks_at_most(&bytes, service->config.max_timers);
+	size_t table = driver->table_bytes = tw__wheel_table_bytes(size),
+	       depot = tw__depot_bytes(most, TW__CHUNK_BLOCK_SHIFT);
+	bytes.tables = table + depot + TW__OUTBOXES_BYTES;
+	if (tw__slots_init(&service->slots, service->config.max_timers, bytes))
 		return -ENOMEM;
-	driver->outboxes.boxes = (struct tw__outbox *)(void *)(memory + table + depot);
+	char *memory = service->slots.memory.ranges[TW__WHEEL_TABLES].at;
+	driver->outboxes.boxes = (struct tw__outbox *)(void *)memory;
 	driver->outboxes.boxes[0].executor = service->executor;
+	memory += TW__OUTBOXES_BYTES;
 	tw__wheel_init(&driver->wheel, size, memory, memory + table,
-		       (struct tw__chunk *)(void *)arena->at, (uint32_t)chunks, tw__resolve,
-		       service);
-	driver->wheel.arena_chunks = (uint32_t)(tw_load_relaxed(&arena->mapped) / CHUNK_BYTES);
+		       (struct tw__chunk *)(void *)service->slots.memory.ranges[TW__ARENA].at, most,
+		       tw__resolve, service);
+	driver->wheel.arena_chunks = 0;
+	tw__driver_take_chunks(service);
 	return 0;
 }
 
@@ -216,7 +217,6 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->clock = cfg->clock;
 	service->executor = cfg->executor;
 	service->inline_executor = tw_executor_inline();
-	service->driver->outboxes.submit_limit = ENTRIES_FIRST / TW__CHUNK_ENTRIES / 4;
 	service->time.tick_ns = cfg->tick_ns;
 	service->time.tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
 	service->time.tick_multiplier = multiplier_for(cfg->tick_ns, service->time.tick_shift);
@@ -260,9 +260,7 @@ tw_cold int tw__core_create(tw_service **out, const struct tw_service_config *cf
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
 	service->gate.queue_id = service->queue.id;
 	pthread_mutex_init(&service->driving, NULL);
-	int r = tw__slots_init(&service->slots, cfg->max_timers, arena_size(service));
-	if (!r)
-		r = make_wheel(service);
+	int r = make_memory(service);
 	if (!r && service->threaded && cfg->clock->ops->by_alarm)
 		r = tw__alarm_open(&service->driver->loop.alarm, cfg->clock->ops->id,
 				   &service->gate);
@@ -292,9 +290,6 @@ tw_cold void tw__core_free(tw_service *service)
 /* Locks may be held and lists half written: only memory and descriptors are given back. */
 void tw__core_free_forked(tw_service *service)
 {
-	struct tw__wheel_memory *memory = &service->driver->memory;
-	if (memory->mapping)
-		munmap(memory->mapping, memory->bytes);
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_unmap(&service->slots);

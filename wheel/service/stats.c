@@ -74,7 +74,7 @@ static uint64_t memory_of(tw_service *service)
 {
 	return tw__slots_bytes(&service->slots) +
 	       tw_load_relaxed(&service->driver->counters.chunks_used) * sizeof(struct tw__chunk) +
-	       service->driver->memory.table_bytes + bytes_of_lanes(service) + sizeof *service +
+	       service->driver->table_bytes + bytes_of_lanes(service) + sizeof *service +
 	       (tw_load_relaxed(&service->groups.fresh) - UINT64_C(1)) *
 		   (sizeof(struct tw__group) + sizeof(struct tw__completion));
 }

@@ -1,7 +1,6 @@
 /* The depot, what threads keep of it, and the transition table of word.h for assertions. */
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "wheel/slot/slots.h"
 #include "mpsc/base/random.h"
@@ -12,8 +11,8 @@
 /* Slots beyond max_timers that threads' magazines may hold back. */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
-/* Slots that are mapped in one step, and that stay after a storm. */
-enum { STEP_SLOTS = 16384 };
+/* Slots that are mapped first, and in one step at most; those of a step stay after a storm. */
+enum { FIRST_SLOTS = 64, STEP_SLOTS = 16384 };
 
 /* The first generation of a slot of this block that no handle has had. The lock is held. */
 static uint32_t first_generation(const struct tw__slots *slots, uint32_t block)
@@ -56,84 +55,96 @@ _Static_assert((sizeof(uint32_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are wh
 
 /* ------------------------------------------------------------------------ ranges */
 
-/* Bytes of the arrays that are mapped as a whole, one behind the other. */
-static size_t tables_bytes(const struct tw__slots *slots, size_t *depot_bytes)
-{
-	const size_t line = TW__CACHE_LINE;
-	*depot_bytes = (tw__depot_bytes(slots->end, TW__BLOCK_SHIFT) + line - 1) & ~(line - 1);
-	return *depot_bytes +
-	       ((slots->end >> TW__BLOCK_SHIFT) + 1) * sizeof *slots->first_generations;
-}
-
-static int open_ranges(struct tw__slots *slots)
+static int open_ranges(struct tw__slots *slots, size_t tables_bytes)
 {
 	struct tw__range *ranges = slots->memory.ranges;
-	const struct tw__arena_size *arena = &slots->memory.arena_size;
+	const struct tw__wheel_bytes *wheel = &slots->memory.wheel;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
 		ranges[i] = (struct tw__range){.bytes = slots->end * arrays[i].item_bytes,
 					       .prefers_huge_pages = arrays[i].prefers_huge_pages};
-	ranges[TW__ARENA] = (struct tw__range){
-	    .bytes = arena->first_bytes + slots->end * arena->bytes_a_slot, .leaves_out = true};
-	if (tw__region_open(&slots->memory.region, ranges, TW__SLOT_ARRAYS + 1))
-		return -ENOMEM;
-	for (int i = 0; i < TW__SLOT_ARRAYS; i++) {
-		memcpy((char *)slots + arrays[i].pointer, &ranges[i].at, sizeof ranges[i].at);
-		slots->depot.arrays[i] =
-		    (struct tw__depot_array){ranges[i].at, arrays[i].item_bytes};
-	}
-	return 0;
+	ranges[TW__ARENA] =
+	    (struct tw__range){.bytes = tw__arena_bytes(wheel, slots->end), .leaves_out = true};
+	ranges[TW__SLOT_TABLES] = (struct tw__range){.bytes = tables_bytes};
+	ranges[TW__WHEEL_TABLES] = (struct tw__range){.bytes = wheel->tables};
+	int r = tw__region_open(&slots->memory.region, ranges, TW__RANGES);
+	r = r ? r : tw__range_map(&ranges[TW__SLOT_TABLES], tables_bytes);
+	return r ? r : tw__range_map(&ranges[TW__WHEEL_TABLES], wheel->tables);
 }
 
-int tw__range_grow(struct tw__range *range, size_t bytes)
+/* One past the last slot that may be in use: what magazines hold back is no timer's. */
+static uint32_t slots_limit(const struct tw__slots *slots)
 {
-	int r = tw__range_map(range, bytes);
-	if (!r)
-		tw__range_use(range, bytes);
-	return r;
+	uint64_t threads = tw_load_relaxed(&slots->threads);
+	uint64_t limit =
+	    TW__SLOT_FIRST + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
+	    (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
+	return limit < slots->end ? (uint32_t)limit : slots->end;
 }
 
 /* The lock is held. What was mapped before a failure stays mapped. */
 static int map_slots(struct tw__slots *slots)
 {
 	struct tw__range *ranges = slots->memory.ranges;
-	const struct tw__arena_size *arena = &slots->memory.arena_size;
-	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
-	size_t n = more < slots->end ? more : slots->end;
+	uint64_t mapped = tw_load_relaxed(&slots->mapped),
+		 more = mapped < FIRST_SLOTS ? FIRST_SLOTS
+					     : mapped + (mapped < STEP_SLOTS ? mapped : STEP_SLOTS);
+	size_t limit = slots_limit(slots), n = more < limit ? more : limit;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		if (tw__range_grow(&ranges[i], n * arrays[i].item_bytes))
+		if (tw__range_map(&ranges[i], n * arrays[i].item_bytes))
 			return -ENOMEM;
-	if (tw__range_map(&ranges[TW__ARENA], arena->first_bytes + n * arena->bytes_a_slot))
+	if (tw__range_map(&ranges[TW__ARENA], tw__arena_bytes(&slots->memory.wheel, n)))
 		return -ENOMEM;
 	tw_store_release(&slots->mapped, (uint32_t)n); /* SLOT1 */
 	return 0;
 }
 
+bool tw__slots_more_chunks(struct tw__slots *slots)
+{
+	struct tw__range *arena = &slots->memory.ranges[TW__ARENA];
+	const struct tw__wheel_bytes *wheel = &slots->memory.wheel;
+	size_t mapped = tw_load_relaxed(&arena->mapped), more = 2 * mapped,
+	       most = wheel->many + tw_load_relaxed(&slots->mapped) * wheel->many_a_slot;
+	if (mapped >= most || pthread_mutex_trylock(&slots->lock))
+		return false;
+	int r = tw__range_map(arena, more < most ? more : most);
+	pthread_mutex_unlock(&slots->lock);
+	return !r;
+}
+
+uint32_t tw__slots_end(uint32_t max_timers)
+{
+	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + TW__SLOT_FIRST;
+	return end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
+}
+
 tw_cold int tw__slots_init(struct tw__slots *slots, uint32_t max_timers,
-			   struct tw__arena_size arena)
+			   struct tw__wheel_bytes wheel)
 {
 	*slots = (struct tw__slots){.max_timers = max_timers,
 				    .base = tw__entry_make(0, (uint32_t)tw__random_bits()),
-				    .memory.arena_size = arena};
-	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + TW__SLOT_FIRST;
-	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
-	size_t depot_bytes;
-	slots->memory.tables_bytes = tables_bytes(slots, &depot_bytes);
-	char *tables = slots->memory.tables = tw__map(slots->memory.tables_bytes);
+				    .memory.wheel = wheel};
+	slots->end = tw__slots_end(max_timers);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
-	if (!tables)
+	size_t depot_bytes = tw__depot_bytes(slots->end, TW__BLOCK_SHIFT),
+	       blocks = (slots->end >> TW__BLOCK_SHIFT) + 1;
+	if (open_ranges(slots, depot_bytes + blocks * sizeof *slots->first_generations))
 		return -ENOMEM;
+	char *tables = slots->memory.ranges[TW__SLOT_TABLES].at;
 	tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, TW__SLOT_FIRST, tables);
 	slots->first_generations = (uint32_t *)(void *)(tables + depot_bytes);
 	slots->depot.kept = STEP_SLOTS;
 	slots->depot.leaves = block_leaves;
-	return open_ranges(slots) || map_slots(slots) ? -ENOMEM : 0;
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++) {
+		char *at = slots->memory.ranges[i].at;
+		memcpy((char *)slots + arrays[i].pointer, &at, sizeof at);
+		slots->depot.arrays[i] = (struct tw__depot_array){at, arrays[i].item_bytes};
+	}
+	return map_slots(slots);
 }
 
 void tw__slots_unmap(struct tw__slots *slots)
 {
 	tw__region_close(&slots->memory.region);
-	if (slots->memory.tables)
-		munmap(slots->memory.tables, slots->memory.tables_bytes);
 }
 
 /* ------------------------------------------------------------------- far deadlines */
@@ -189,16 +200,6 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 }
 
 /* ------------------------------------------------------------------- depot */
-
-/* One past the last slot in use: what magazines hold back is no timer's. */
-static uint32_t slots_limit(const struct tw__slots *slots)
-{
-	uint64_t threads = tw_load_relaxed(&slots->threads);
-	uint64_t limit =
-	    TW__SLOT_FIRST + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
-	    (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
-	return limit < slots->end ? (uint32_t)limit : slots->end;
-}
 
 static uint32_t take_mapped(struct tw__slots *slots, uint32_t want, uint32_t *out)
 {

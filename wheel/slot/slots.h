@@ -112,20 +112,34 @@ enum tw__slot_array {
 	TW__SLOT_ARRAYS
 };
 
-/* The wheel's chunks (wheel.h) grow with the arrays. */
-enum { TW__ARENA = TW__SLOT_ARRAYS };
-
-struct tw__arena_size {
-	size_t first_bytes, bytes_a_slot;
+/* What else is in the region. The wheel's chunks grow with the arrays; tables do not grow. */
+enum {
+	TW__ARENA = TW__SLOT_ARRAYS,
+	TW__SLOT_TABLES,  /* of the depot, and first_generations */
+	TW__WHEEL_TABLES, /* service/create.c */
+	TW__RANGES
 };
+
+/* Bytes of the wheel: the lower one of two lines by slots, and tables. */
+struct tw__wheel_bytes {
+	size_t few, few_a_slot;
+	size_t many, many_a_slot;
+	size_t tables;
+};
+
+/* Bytes of the arena that go with n slots. */
+static inline size_t tw__arena_bytes(const struct tw__wheel_bytes *wheel, size_t n)
+{
+	size_t few = wheel->few + n * wheel->few_a_slot,
+	       many = wheel->many + n * wheel->many_a_slot;
+	return few < many ? few : many;
+}
 
 /* Where the arrays are. */
 struct tw__slots_memory {
 	struct tw__region region;
-	struct tw__range ranges[TW__SLOT_ARRAYS + 1]; /* and the wheel's arena */
-	struct tw__arena_size arena_size;
-	void *tables; /* of the depot, and first_generations */
-	size_t tables_bytes;
+	struct tw__range ranges[TW__RANGES];
+	struct tw__wheel_bytes wheel;
 };
 
 struct tw__slots {
@@ -159,11 +173,14 @@ static inline void tw__slots_write(struct tw__slots *slots, enum tw__slot_array 
 		tw_store_relaxed(&slots->written[array], true);
 }
 
-/* The first bytes of a range may be touched. 0 or -ENOMEM. */
-int tw__range_grow(struct tw__range *range, size_t bytes);
+/* Maps more of the arena than the slots need, up to what many need. The lock is only tried. */
+bool tw__slots_more_chunks(struct tw__slots *slots);
 
-/* 0 or -ENOMEM. */
-int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__arena_size arena);
+/* One past the last slot of a service. */
+uint32_t tw__slots_end(uint32_t max_timers);
+
+/* Slots are given out only if their part of the arena is mapped. 0 or -ENOMEM. */
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__wheel_bytes wheel);
 
 /* Works after an init that has failed, and in a forked child: it takes no lock. */
 void tw__slots_unmap(struct tw__slots *slots);

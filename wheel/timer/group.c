@@ -55,9 +55,8 @@ static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint3
 	size_t n = (size_t)fresh + 1;
 	if (fresh == groups->end)
 		return -EAGAIN;
-	if (make_table(groups) ||
-	    tw__range_grow(&groups->ranges[0], n * sizeof(struct tw__group)) ||
-	    tw__range_grow(&groups->ranges[1], n * sizeof(struct tw__completion))) {
+	if (make_table(groups) || tw__range_map(&groups->ranges[0], n * sizeof(struct tw__group)) ||
+	    tw__range_map(&groups->ranges[1], n * sizeof(struct tw__completion))) {
 		if (!tw_load_relaxed(&groups->table))
 			tw__groups_unmap(groups); /* a refused call leaves nothing mapped */
 		return -ENOMEM;

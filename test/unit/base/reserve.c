@@ -10,7 +10,7 @@
 
 TestSuite(base_reserve, .timeout = 30);
 
-enum { MIB = 1 << 20, STEP = 128 << 10 };
+enum { MIB = 1 << 20, STEP = 16 << 10 };
 
 #define GIB ((size_t)1 << 30)
 #define PLACE (8 * GIB)
@@ -99,18 +99,21 @@ Test(base_reserve, pages_that_are_left_out_of_core_dumps_come_with_use)
 }
 
 /* Too large for a place. */
-Test(base_reserve, region_that_is_mapped_as_a_whole_is_left_out_until_it_is_used)
+Test(base_reserve, region_without_a_place_is_held_and_mapped_in_steps)
 {
 	open_one(TOO_LARGE, false);
 	expect_eq(region.is_whole, true);
-	expect_eq(is_mapped(range.at + TOO_LARGE - 1), true);
-	expect_eq(has_flag(range.at, " dd"), true);
+	expect_eq(has_flag(range.at + TOO_LARGE - 1, " mr"), true);
+	expect_eq(is_mapped(range.at), false);
 	expect_eq(tw__range_map(&range, 1), 0);
-	tw__range_use(&range, 1);
 	range.at[0] = 1;
-	expect_eq(has_flag(range.at, " dd"), false);
-	expect_eq(has_flag(range.at + STEP, " dd"), true);
-	expect_eq(is_mapped(close_one()), false);
+	expect_eq(is_mapped(range.at + STEP), false);
+	expect_eq(tw__range_map(&range, 4 * MIB), 0);
+	expect_eq(range.at[0], 1);
+	expect_eq(range.at[4 * MIB - 1], 0);
+	char *at = close_one();
+	expect_eq(has_flag(at, " mr"), false);
+	expect_eq(has_flag(at + TOO_LARGE - 1, " mr"), false);
 }
 
 Test(base_reserve, regions_do_not_meet)

@@ -159,12 +159,15 @@ Test(faults_service, first_schedule_of_a_thread)
 static const struct script scripts[] = {
     /* nothing is lost; what was accepted runs */
     {"a schedule when its lane cannot grow",
-     {{"timer 0 in=1 plain; no_memory; fill; timer 1 in=1; timer 2 in=1 plain; memory; validate",
+     {{"given mapped; timer 0 in=1 plain; no_memory; fill; timer 1 in=1; timer 2 in=1 plain; "
+       "memory; validate",
        "ENOMEM, ENOMEM"},
       {"drive 1; timer 2 in=1 plain; drive 1; validate", "@1 run 0, @2 run 2"}}},
     /* the timer stays where it was, when what room is left in the segment is used up */
     {"a reset to earlier when its lane cannot grow",
-     {{"timer 0 in=1000 plain; drive 0; no_memory; fill; reset 0 by=900; reset 0 by=800", "ENOMEM"},
+     {{"given mapped; timer 0 in=1000 plain; drive 0; no_memory; fill; reset 0 by=900; reset 0 "
+       "by=800",
+       "ENOMEM"},
       {"reset 0 by=700; memory; left 0; cancel 0; validate", "ENOMEM, left 900, CANCELLED"}}},
     {"a run that arms its timer again, and a series, ask for nothing",
      {{"timer 0 in=1 plain silent times=90 {reset 0 by=1}; timer 1 first=1 every=1 plain silent",

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,59 @@ static void reserve_little(void *arg)
 Test(service_address_space, is_at_most_600_mb_by_default)
 {
 	expect_in_child(reserve_little, NULL);
+}
+
+/*
+ * A service for small programs. Counted is all that is mapped for it, with the lanes of the first
+ * thread that schedules, except for the stacks of the service's threads, whose size the program
+ * chooses, and the arenas that glibc makes for them.
+ */
+enum { SMALL = 10000, MOST_SMALL = 2000000, STACK = 256 << 10 };
+
+static int64_t threads(void)
+{
+	char line[128];
+	int n = 0;
+	FILE *file = fopen("/proc/self/status", "r");
+	while (file && !n && fgets(line, sizeof line, file))
+		sscanf(line, "Threads: %d", &n);
+	fclose(file);
+	return n;
+}
+
+static void reserve_for_few(struct tw_service_config *cfg)
+{
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, 1);
+#endif
+	int64_t before = address_space();
+	tw_service *service = NULL;
+	cfg->max_timers = SMALL;
+	cfg->stack_size = STACK;
+	child_eq(tw_service_create(&service, cfg), 0);
+	use(service);
+	int64_t stacks = (threads() - 1) * (STACK + sysconf(_SC_PAGESIZE));
+	child_eq(address_space() - before - stacks < MOST_SMALL, true);
+	end(service);
+}
+
+static void reserve_on_a_loop(void *arg)
+{
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	reserve_for_few(&cfg);
+}
+
+static void reserve_on_a_pool(void *arg)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1};
+	reserve_for_few(&cfg);
+}
+
+Test(service_address_space, is_below_2_mb_for_few_timers)
+{
+	expect_in_child(reserve_on_a_loop, NULL);
+	expect_in_child(reserve_on_a_pool, NULL);
 }
 
 /* ------------------------------------------------------------------- core dumps */

@@ -33,7 +33,7 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 	static bool out[MAX + 2 * TW__MAGAZINE_MAX + TW__SLOT_FIRST];
 	uint64_t scheduled = 0, cancelled = 0, seed = 1;
 	unsigned count = 0, wish = 0;
-	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
+	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__wheel_bytes){0}), 0);
 	tw__magazine_init(&slots, &magazine);
 	for (int i = 0; i < 1000000; i++) {
 		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
