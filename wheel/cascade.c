@@ -127,7 +127,7 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 	wheel->sweep_at = NULL;
 }
 
-/* In order, without a branch that nobody could predict. */
+/* Drops a chunk's dead entries in order, without a branch that nobody could predict. */
 static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *due_ticks)
 {
 	unsigned live = 0;
@@ -171,7 +171,7 @@ bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct
 	return chunk != NULL;
 }
 
-/* False: it has reached the bucket's end. */
+/* Sweeps a part of the bucket that is being swept. False: it has reached the bucket's end. */
 static bool sweep_bucket(struct tw__wheel *wheel, uint64_t *budget)
 {
 	struct tw__level *level = &wheel->levels[wheel->sweep_level];

@@ -61,7 +61,7 @@ static unsigned log2_of(uint64_t power_of_two)
 	return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-/* Of each level above the first. */
+/* The buckets of each level above the first, and of one of its windows. */
 enum { UPPER_BUCKETS = 64, WINDOW_LOG2 = 5 };
 
 static unsigned level_count(struct tw__wheel_size size)

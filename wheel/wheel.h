@@ -127,7 +127,7 @@ struct tw__wheel {
 	uint64_t sweep_pass; /* buckets begun */
 };
 
-/* Bytes of buckets and bitmaps. */
+/* Bytes of the buckets and bitmaps. */
 size_t tw__wheel_table_bytes(struct tw__wheel_size size);
 
 /* Chunks that suffice for n entries of any ticks; those that the entries do not fill. */
@@ -139,10 +139,10 @@ void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *t
 		    struct tw__chunk *arena, uint32_t arena_chunks, tw__resolve_fn *resolve,
 		    void *resolve_context);
 
-/* A past tick is handed over in the next turn. */
+/* Adds an entry. One for a past tick is handed over in the next turn. */
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
 
-/* Prefetches the end of that bucket. */
+/* Prefetches the end of the bucket that an entry of this tick goes to. */
 void tw__wheel_fetch(const struct tw__wheel *wheel, uint64_t tick);
 
 /* The level for a tick; whether one bucket of it has both ticks. */
@@ -214,7 +214,7 @@ bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct
 /* Takes every chunk out, nearest buckets first. For close. */
 void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out);
 
-/* NULL, or what is wrong. */
+/* Checks counts, bitmaps, lists and windows. Returns NULL, or what is wrong. */
 const char *tw__wheel_check(const struct tw__wheel *wheel);
 
 /*
@@ -222,7 +222,7 @@ const char *tw__wheel_check(const struct tw__wheel *wheel);
  * wheel.c goes forward (add, turn); cascade.c looks ahead, and calls wheel.c.
  */
 
-/* The caller corrects the counts (tw__level_remove). */
+/* Takes the first chunk of a bucket; the caller corrects the counts (tw__level_remove). */
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket);
 
 /*
@@ -233,7 +233,7 @@ unsigned tw__wheel_split(struct tw__wheel *wheel, struct tw__chunk *chunk,
 			 enum tw__resolve_for what_for, const struct tw__place *place,
 			 uint64_t *due_ticks);
 
-/* As many as fit, from the front of the next chunk. */
+/* Fills a chunk from the front of the next one. */
 void tw__chunk_fill(struct tw__chunk *to, struct tw__chunk *from);
 
 void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket,
@@ -242,7 +242,7 @@ void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct t
 /* The first occupied bucket, by absolute number, in [from, end), at most the level's size. */
 bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, uint64_t *found);
 
-/* By absolute number. */
+/* The place of a level's bucket, by its absolute number. */
 static inline struct tw__place tw__place_of(const struct tw__wheel *wheel,
 					    const struct tw__level *level, uint64_t number)
 {
@@ -257,7 +257,7 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window);
 
-/* Opens each next window that nothing is above. */
+/* Opens the next window of each level where nothing is in the way. */
 void tw__wheel_open_windows(struct tw__wheel *wheel);
 
 #endif

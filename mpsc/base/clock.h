@@ -34,13 +34,13 @@ static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* 0 if the second is not later. */
+/* The time from one instant to another; 0 if that is not later. */
 static inline uint64_t tw__span(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* UINT64_MAX: never. */
+/* The instant that comes span_ns after another; UINT64_MAX means never. */
 static inline uint64_t tw__after(uint64_t instant_ns, uint64_t span_ns)
 {
 	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
@@ -88,10 +88,10 @@ enum { TW__SPECULATION_NS = 200 };
 /* The register runs at one speed on all processors, and the kernel's clock on it. */
 bool tw__counter_is_the_clock(void);
 
-/* Reads the clock into a new pair. */
+/* Reads the clock, and makes a new pair of it. */
 uint64_t tw__counter_read(struct tw__counter *counter);
 
-/* Only if the register is the clock. */
+/* Reads CLOCK_MONOTONIC by the register. Call it only if the register is the clock. */
 static inline uint64_t tw__counter_now(struct tw__counter *counter)
 {
 #if defined(__x86_64__)

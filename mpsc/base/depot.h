@@ -49,7 +49,7 @@ struct tw__depot {
 /* The bytes, zeroed, that init needs for `count` indices. */
 size_t tw__depot_bytes(uint32_t count, unsigned block_shift);
 
-/* first: the lowest index, below 64. */
+/* `first` is the lowest index that is ever taken; it is below 64. */
 void tw__depot_init(struct tw__depot *depot, uint32_t count, unsigned block_shift, uint32_t first,
 		    void *memory);
 

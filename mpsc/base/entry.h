@@ -12,7 +12,7 @@
 #include "tickwheel/executor.h"
 #include "tickwheel/task.h"
 
-/* In an object: the process that made it. */
+/* The process that made an object, in that object. */
 struct tw__origin {
 	uint32_t generation;
 };
@@ -41,7 +41,7 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 #define TW__ORIGIN_CHECK(call, object, what) \
 	tw__entry_check(call, object, what, (object) && tw__origin_inherited(&(object)->origin))
 
-/* 0 for NULL. In a forked child end_forked only frees memory. */
+/* Destroys an object; NULL is none. In a forked child end_forked only frees memory. */
 #define TW__ORIGIN_DESTROY(object, end_forked, end) \
 	(!(object) ? 0 : tw__origin_inherited(&(object)->origin) ? end_forked(object) : end(object))
 
@@ -71,7 +71,7 @@ void tw__struct_write(void *out, const void *known, size_t known_size);
 	tw__struct_read_config(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__struct_read_config(const char *type, void *out, size_t known, size_t least, const void *in);
 
-/* NULL, or it has ops with size and submit. */
+/* Whether the library may use an executor: it is NULL, or has ops with size and submit. */
 bool tw__executor_is_sound(const tw_executor *executor);
 
 /* Copies and checks a period for the public function `call`. 0, -EINVAL, -E2BIG, -ERANGE. */

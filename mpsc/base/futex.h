@@ -15,7 +15,7 @@
  */
 bool tw__futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
 
-/* Wakes up to n sleepers (INT_MAX: all). */
+/* Wakes up to n sleepers; INT_MAX wakes all. */
 void tw__futex_wake(_Atomic uint32_t *word, int n);
 
 /* -------------------------------------------------------------- a small lock */

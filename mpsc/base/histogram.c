@@ -18,7 +18,7 @@ uint64_t tw__histogram_bound(unsigned bucket)
 
 /* ------------------------------------------------------------------- public */
 
-/* Counted from 1. */
+/* Ranks are counted from 1. */
 static uint64_t at_rank(const struct tw_histogram *histogram, uint64_t rank)
 {
 	uint64_t seen = 0;

@@ -16,7 +16,6 @@
 /* Tells the misuse hook why `call` refuses, and returns `error`. */
 #define tw__refuse(error, call, ...) (tw__refuse_tell(call, __VA_ARGS__), (error))
 
-/* In a public function. */
 #define tw__invalid(...) tw__refuse(-EINVAL, __func__, __VA_ARGS__)
 
 TW_PRIVATE __attribute__((format(printf, 2, 3), cold)) void
@@ -39,7 +38,7 @@ static inline void tw__need(const char **bad, bool holds, const char *member)
 		*bad = member;
 }
 
-/* 0 if there is none. */
+/* Returns 0 if no member is bad. */
 static inline int tw__bad_member(int error, const char *call, const char *type, const char *bad)
 {
 	return bad ? tw__refuse(error, call, "%s.%s " TW__BAD_VALUE, type, bad) : 0;

@@ -159,7 +159,7 @@ int tw__system_refused(const char *call, int error)
 	return error;
 }
 
-/* Without its end; "": there is none, or it is too long. */
+/* Reads the first line of a file without its end; "" if there is none, or it is too long. */
 static void read_line(const char *root, const char *path, char line[PATH_MAX])
 {
 	char name[PATH_MAX];

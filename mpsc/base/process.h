@@ -25,7 +25,7 @@ extern pthread_mutex_t tw__registry;
 /* Forks since the first call with `watch`. UINT32_MAX: no memory to watch them. */
 TW_PRIVATE uint32_t tw__fork_generation(bool watch);
 
-/* NULL: malloc's. From the first call on it is the same. */
+/* The program's allocator; NULL: malloc's. It is the same from the first call on. */
 TW_PRIVATE const struct tw_allocator *tw__allocator(void);
 
 /* ------------------------------------------------------------ cancellation */
@@ -49,19 +49,18 @@ static inline void tw__cancel_restore(const int *former)
 	pthread_setcancelstate(*former, &unused);
 }
 
-/* From here to the end of the block. */
+/* The thread is not cancelled from here to the end of the block. */
 #define TW__UNCANCELLED                                                                    \
 	__attribute__((cleanup(tw__cancel_restore), unused)) const int tw__cancel_state_ = \
 	    tw__cancel_disable()
 
-/* Adds 1. */
 static inline bool tw__eventfd_add(int fd)
 {
 	const uint64_t one = 1;
 	return syscall(SYS_write, fd, &one, sizeof one) == (long)sizeof one;
 }
 
-/* Reads the counter, which is 0 then. False, with errno: it was 0. */
+/* Takes the counter, which is 0 then. False, with errno set: it was 0. */
 static inline bool tw__eventfd_take(int fd, uint64_t *out)
 {
 	return syscall(SYS_read, fd, out, sizeof *out) == (long)sizeof *out;
@@ -83,7 +82,7 @@ int tw__system_refused(const char *call, int error);
 
 enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
 
-/* By affinity and CPU quota, 1 .. 1024. */
+/* The processors that the affinity and the CPU quota allow: 1 .. 1024. */
 unsigned tw__usable_cpus(void);
 
 /*
@@ -92,7 +91,7 @@ unsigned tw__usable_cpus(void);
  */
 unsigned tw__quota_cpus(const char *root);
 
-/* 0: no quota. */
+/* The processors within a quota; a quota of 0 is none. */
 unsigned tw__cpus_within(unsigned cpus, unsigned quota);
 
 #endif

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * Nobody can guess it. Early at boot the kernel may have none. The C library's getrandom would be a
- * cancellation point.
+ * Bits that nobody can guess. Early at boot the kernel may have none. The C library's getrandom
+ * would be a cancellation point.
  */
 static inline uint64_t tw__random_bits(void)
 {

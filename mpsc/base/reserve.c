@@ -25,7 +25,7 @@ enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 16 << 10 };
 
 /* ----------------------------------------------------------------------- blocks */
 
-/* A block has before it the address that the allocator gave: that knows no alignment. */
+/* The allocator's own address is stored before the block, since it knows no alignment. */
 static void *own_block(const struct tw_allocator *own, size_t alignment, size_t n, size_t bytes,
 		       bool zeroed)
 {

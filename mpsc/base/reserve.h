@@ -29,7 +29,7 @@ void *tw__alloc_zeroed(size_t n, size_t bytes);
 void *tw__alloc_aligned(size_t alignment, size_t bytes);
 void tw__free(void *block);
 
-/* Maps zeroed memory. NULL: refused. */
+/* Maps zeroed memory. Returns NULL if the system refuses. */
 void *tw__map(size_t bytes);
 
 /* Ranges begin at multiples of this: huge pages. */
@@ -59,10 +59,10 @@ struct tw__region {
 	int range_count;
 };
 
-/* 0 or -ENOMEM. */
+/* Finds addresses for the ranges and maps nothing. 0 or -ENOMEM. */
 int tw__region_open(struct tw__region *region, struct tw__range *ranges, int n);
 
-/* Also if the region is not open. */
+/* Unmaps the ranges. A region that is not open is left alone. */
 void tw__region_close(struct tw__region *region);
 
 /* Maps at least the first `bytes`, zeroed. 0 or -ENOMEM. */

@@ -45,10 +45,10 @@ struct tw__run {
 
 extern _Thread_local struct tw__run *tw__current_run;
 
-/* In a callback or release of the service. */
+/* Whether this thread is in a callback or release of the service. */
 bool tw__inside(const tw_service *service);
 
-/* In a callback of a service on this clock, or its driver. */
+/* Whether this thread is in a callback of a service on this clock, or drives one. */
 bool tw__clock_in_callback(const tw_clock *clock);
 
 static inline void tw__frame_begin(struct tw__run *frame)
@@ -62,7 +62,7 @@ static inline void tw__frame_end(const struct tw__run *frame)
 	tw__current_run = frame->outer;
 }
 
-/* At any depth. */
+/* Whether this thread is inside of `what`, at any depth. */
 bool tw__is_within(const void *what);
 
 /* ------------------------------------------------------------------ contexts */
@@ -133,7 +133,7 @@ static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn
 	return record;
 }
 
-/* The owner may be gone. */
+/* The run has ended. The owner may be gone. */
 static inline void tw__user_end(struct tw__run_record *record)
 {
 	if (tw_likely(record != NULL))

@@ -119,7 +119,7 @@ static inline bool tw__forked(const tw_service *service)
 	return tw__origin_inherited(&service->origin);
 }
 
-/* Of an object that lives on a service. */
+/* The entry check of an object that lives on a service. */
 static inline int tw__layer_check(const char *call, const void *object, const char *what,
 				  const tw_service *service)
 {
@@ -152,13 +152,13 @@ static inline bool tw__end_put_off(tw_service *service)
 	return true;
 }
 
-/* The last access to the service. */
+/* Takes that back. It is the caller's last access to the service. */
 static inline void tw__end_may_come(tw_service *service)
 {
 	tw_add_release(&service->phase.end, (uint32_t)-1); /* CLOSE1 */
 }
 
-/* There is a driver. */
+/* Some thread is the driver. */
 #define TW_ASSERT_DRIVER(service) \
 	TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)
 
@@ -181,7 +181,7 @@ static inline bool tw__is_in_range(uint64_t span_ns)
 	return !(span_ns >> 62);
 }
 
-/* The same for all spans. */
+/* The ticks in a span of any length, rounded down. */
 static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_ns)
 {
 	return tw_likely(tw__is_in_range(span_ns)) ? tw__ticks_in_range(service, span_ns)
@@ -201,7 +201,7 @@ static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
 	return service->time.start_ns + tick * service->time.tick_ns;
 }
 
-/* No earlier than what the driver has turned through. */
+/* Reads the service's clock, but no earlier than what the driver has turned through. */
 static inline uint64_t tw__clock_read(const tw_service *service)
 {
 	uint64_t now_ns = service->clock->ops->now(service->clock);
@@ -222,7 +222,7 @@ static inline uint64_t tw__clock_read_fast(const tw_service *service)
 
 /* ------------------------------------------------------------- threads' parts */
 
-/* Where the young lane begins. */
+/* Ticks from which on a new timer is in the young lane; entries of a long one. */
 enum { TW__YOUNG_TICKS = 24, TW__YOUNG_LIVING = 8192, TW__YOUNG_LONG = 1 << 18 };
 
 /* Pushes in a tick for which the tick thread stays open: fewer cost less than a turn. */

@@ -39,10 +39,10 @@ struct tw__dead {
 	uint64_t dead, live, allowed;
 };
 
-/* in_wheel: entries there. */
+/* Counts dead entries, about; in_wheel are those in the wheel. */
 struct tw__dead tw__count_dead(tw_service *service, uint64_t in_wheel);
 
-/* If it sleeps. */
+/* Wakes the driver if it sleeps. */
 void tw__wake(tw_service *service);
 
 /* The same, if a sweep is due (G11). After the cancel was counted. */

@@ -27,7 +27,7 @@ static void gather(tw_service *service)
 	service->driver->loop.soon |= again;
 }
 
-/* When there is something to do; 0: now. */
+/* The instant of what is to do next; 0 means now. */
 static uint64_t next_ns(tw_service *service)
 {
 	const struct tw__loop *loop = &service->driver->loop;
@@ -156,7 +156,7 @@ static int check_manual(const char *call, const tw_service *service)
 	return r;
 }
 
-/* The clock may have been set back since the last advance. */
+/* The instant of a due timer; the clock may have been set back since the last advance. */
 static uint64_t due_since(const tw_service *service)
 {
 	return tw__earlier(service->driver->last_now_ns, tw__clock_read(service));
@@ -180,7 +180,7 @@ int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 	return r;
 }
 
-/* The first call, `driving` held. */
+/* Makes the descriptor, with `driving` held. */
 static int open_fd(tw_service *service)
 {
 	if (tw_load_acquire(&service->phase.closed))

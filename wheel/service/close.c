@@ -83,7 +83,7 @@ static uint32_t bell_of(tw_service *service)
 
 /* ------------------------------------------------------------------ the mode */
 
-/* 0: none yet. */
+/* The mode that calls have asked for; 0: none yet. */
 static uint32_t close_mode(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing); /* CLOSE2 */
@@ -142,13 +142,13 @@ static bool is_background(const tw_service *service, uint32_t slot, uint64_t wor
 	       tw__word_generation(word);
 }
 
-/* It will run, and a drain waits for it. */
+/* Whether a timer will run and a drain waits for it. */
 static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
 {
 	return tw__word_armed(word) && !is_background(service, slot, word);
 }
 
-/* A drain waits for it. So background timers are dropped only when no other callback runs. */
+/* Whether a drain waits for a timer. Background timers are dropped when no other callback runs. */
 static bool holds_up(tw_service *service, uint32_t slot, uint64_t word)
 {
 	return !tw__word_disarmed(word) && !is_background(service, slot, word);

@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------- foreach and dump */
 
-/* NULL: it has none, or has ended. */
+/* The timer's name; NULL if it has none, or has ended. */
 static const char *name_of_timer(const tw_service *service, tw_timer timer)
 {
 	const struct tw__slots *slots = &service->slots;
@@ -206,7 +206,7 @@ static void count_run(void *context, const struct tw__seen_run *run)
 	out->longest_thread = run->thread_id;
 }
 
-/* UINT64_MAX: unknown. */
+/* When the tick thread should poll next; UINT64_MAX if it has not said. */
 static uint64_t expected_turn_ns(const tw_service *service, uint64_t turned_ns)
 {
 	if (!service->threaded || tw_load_acquire(&service->phase.stopped))
@@ -319,7 +319,7 @@ static bool lanes_empty(tw_service *service)
 	return true;
 }
 
-/* In a callback of the service, or its driver. */
+/* Whether this thread is in a callback of the service, or is its driver. */
 static bool is_inside(const tw_service *service)
 {
 	return tw__inside(service) || tw__inside_poll(service);

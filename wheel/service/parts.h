@@ -14,10 +14,10 @@ int tw__config_read(struct tw_service_config *out, const struct tw_service_confi
 /* Over cfg->executor; no defaults are left. As tw_service_create. */
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg);
 
-/* After a close that left nothing. */
+/* Frees a service after a close that left nothing. */
 void tw__core_free(tw_service *service);
 
-/* In a forked child. */
+/* The same in a forked child, whatever the state of things. */
 void tw__core_free_forked(tw_service *service);
 
 /* --------------------------------------------------------------------- close.c */
