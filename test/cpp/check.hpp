@@ -2,10 +2,11 @@
 #ifndef TEST_CPP_CHECK_HPP
 #define TEST_CPP_CHECK_HPP
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
-inline int checks;
+inline std::atomic<int> checks;
 
 #define CHECK(holds) check((holds), #holds, __FILE__, __LINE__)
 

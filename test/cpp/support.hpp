@@ -89,7 +89,7 @@ inline void run_tests(const char *name, std::initializer_list<test> tests)
 		}
 		CHECK(counted::alive == 0);
 	}
-	std::printf("%s: ok (%d checks)\n", name, checks);
+	std::printf("%s: ok (%d checks)\n", name, checks.load());
 }
 
 #endif
