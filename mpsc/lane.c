@@ -5,8 +5,11 @@
 
 #include "mpsc/base/assert.h"
 
-/* Segments that a lane keeps beyond its need (2 MiB), and beyond its unread entries. */
-enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16 };
+/*
+ * Segments that a lane keeps beyond those of its unread entries: when there is no traffic, and
+ * while there is (2 MiB).
+ */
+enum { SPARE_SEGMENTS = 16, KEEP_SEGMENTS = 512 };
 
 /* Entries that a look samples; unread ones that are worth a packing. */
 enum { PACK_SAMPLE = 32, PACK_LEAST = 14 * TW__SEGMENT_ENTRIES };
@@ -20,20 +23,27 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 	lane->end = position - index + TW__SEGMENT_ENTRIES;
 }
 
+/* NULL: out of memory. */
+static struct tw__segment *new_segment(struct tw__lane *lane)
+{
+	struct tw__segment *segment = tw__segment_new(&lane->slab);
+	tw_add_relaxed(&lane->segments, segment != NULL);
+	return segment;
+}
+
 tw_cold bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pack,
 			   void *pack_context)
 {
 	TW_ASSERT(bound > 0 && pack);
 	memset(lane, 0, sizeof *lane);
-	lane->first = tw__segment_new(&lane->slab);
-	lane->reserve = tw__segment_new(&lane->slab);
+	lane->first = new_segment(lane);
+	lane->reserve = new_segment(lane);
 	if (!lane->first || !lane->reserve) {
 		tw__segment_free(lane->first);
 		tw__segment_free(lane->reserve);
 		tw__slab_leave(lane->slab);
 		return false;
 	}
-	tw_store_relaxed(&lane->segments, 1);
 	lane->bound = bound;
 	lane->pack_at = PACK_LEAST;
 	lane->soonest_new = UINT64_MAX;
@@ -53,11 +63,6 @@ void tw__lane_fini(struct tw__lane *lane)
 	}
 	tw__segment_free(lane->reserve);
 	tw__slab_leave(lane->slab);
-}
-
-static void count_segments(struct tw__lane *lane, int by)
-{
-	tw_store_relaxed(&lane->segments, tw_load_relaxed(&lane->segments) + (uint32_t)by);
 }
 
 static bool try_spares(struct tw__lane *lane)
@@ -80,6 +85,7 @@ static struct tw__segment *take_spare_upto(struct tw__lane *lane, const struct t
 	if (segment == end) /* planted: segments_lost */
 		return NULL;
 	lane->first = segment->next;
+	segment->next = NULL;
 	return segment;
 }
 
@@ -95,25 +101,12 @@ static struct tw__segment *take_spare(struct tw__lane *lane)
 	return segment;
 }
 
-static struct tw__segment *reclaim(struct tw__lane *lane)
-{
-	struct tw__segment *segment = take_spare(lane);
-	if (segment) {
-		count_segments(lane, -1);
-		segment->next = NULL;
-	}
-	return segment;
-}
-
 static struct tw__segment *obtain(struct tw__lane *lane)
 {
-	struct tw__segment *segment = reclaim(lane);
-	if (!segment)
-		return tw__segment_new(&lane->slab);
+	struct tw__segment *segment = take_spare(lane);
 	if (tw__lane_segments(lane) > tw__lane_needs(lane) + KEEP_SEGMENTS)
-		/* after a storm: one goes back for each one used */
-		tw__segment_free(reclaim(lane));
-	return segment;
+		tw__lane_purge(lane, 1); /* after a storm, for each one used */
+	return segment ? segment : new_segment(lane);
 }
 
 /* What is left of the last segment is filled with padding: it is read up to its end. */
@@ -123,7 +116,6 @@ static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 	while (tw__lane_has_room(lane, 1))
 		tw__lane_put(lane, 0, 0);
 	lane->last->next = segment;
-	count_segments(lane, 1);
 	write_to(lane, segment, 0, lane->end);
 }
 
@@ -193,13 +185,8 @@ struct copies {
 static bool add_segment(struct tw__lane *lane, const struct unread *unread, struct copies *copies)
 {
 	struct tw__segment *segment = take_spare_upto(lane, unread->at.segment);
-	if (!segment) {
-		segment = tw__segment_new(&lane->slab);
-		if (!segment)
-			return false;
-		count_segments(lane, 1);
-	}
-	segment->next = NULL;
+	if (!segment && !(segment = new_segment(lane)))
+		return false;
 	if (copies->first)
 		copies->at.segment->next = segment;
 	else
@@ -338,7 +325,7 @@ void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
 {
 	if (tw__lane_has_room(lane, n))
 		return;
-	struct tw__segment *segment = reclaim(lane);
+	struct tw__segment *segment = take_spare(lane);
 	if (!segment) {
 		segment = lane->reserve;
 		lane->reserve = NULL;
@@ -372,7 +359,7 @@ unsigned tw__lane_purge(struct tw__lane *lane, unsigned most)
 	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) &&
 	       (segment = take_spare(lane))) {
 		tw__segment_free(segment);
-		tw_store_relaxed(&lane->purged, tw_load_relaxed(&lane->purged) + 1);
+		tw_add_relaxed(&lane->segments, (uint32_t)-1);
 		freed++;
 	}
 	return freed;

@@ -76,8 +76,7 @@ struct tw__lane {
 	struct tw__segment *first;   /* the oldest one (LANE9); under spare_lock */
 	struct tw__segment *reserve; /* kept for pushes that must not fail; NULL: used up */
 	struct tw__slab *slab;       /* where new segments come from */
-	/* ever chained, less those it freed; read by the purge and by statistics */
-	_Atomic uint32_t segments;
+	_Atomic uint32_t segments;   /* that it holds, with the reserve */
 	/*
 	 * Keys are the caller's, smaller is sooner. soonest: LANE10. soonest_new: the same of the
 	 * entries put since soonest_from.
@@ -94,7 +93,6 @@ struct tw__lane {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t turn;
 	struct tw__front fronts[2];
 	_Atomic uint32_t spare_lock; /* over first (LANE5) */
-	_Atomic uint32_t purged;     /* segments that the driver has freed */
 
 	tw__entry_pack_fn *pack;
 	void *pack_context;
@@ -120,11 +118,6 @@ static inline struct tw__entry *tw__lane_entry(const struct tw__lane *lane, uint
 	return (struct tw__entry *)(lane->origin + position * sizeof(struct tw__entry));
 }
 
-static inline uint64_t tw__lane_room(const struct tw__lane *lane)
-{
-	return lane->end - tw__lane_written(lane);
-}
-
 /*
  * Makes room for n entries (n <= 8). 0; -EAGAIN: the bound is reached, and dropping the dead did
  * not help; -ENOMEM. *grew, if 0: much was added that lives, so a driver that sleeps is to read it.
@@ -139,7 +132,7 @@ bool tw__lane_refill_reserve(struct tw__lane *lane);
 
 static inline bool tw__lane_has_room(const struct tw__lane *lane, unsigned n)
 {
-	return tw__lane_room(lane) >= n;
+	return lane->end - tw__lane_written(lane) >= n;
 }
 
 /* Bytes ahead of an entry that are fetched for writing: reused lines are in the driver's cache. */
@@ -222,19 +215,16 @@ static inline uint64_t tw__lane_tail(const struct tw__lane *lane)
  */
 unsigned tw__lane_take(struct tw__lane *lane, uint64_t end, struct tw__entry *out);
 
-/* Segments that the lane holds, the reserve left out. */
 static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
 {
-	/* a count, no more */
-	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->purged);
+	return tw_load_relaxed(&lane->segments) - 1; /* the reserve */
 }
 
 /* Segments for what is unread, and a few. */
 uint32_t tw__lane_needs(const struct tw__lane *lane);
 
 /*
- * Driver only: frees up to `most` segments that neither side uses, above what the lane needs. How
- * many.
+ * Frees up to `most` segments that neither side uses, above what the lane needs. Returns how many.
  */
 unsigned tw__lane_purge(struct tw__lane *lane, unsigned most);
 
