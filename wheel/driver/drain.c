@@ -232,14 +232,16 @@ static bool drain_lane(tw_service *service, struct tw__lane *lane, struct tw__la
 		if (!wheel_has_room(service))
 			return false;
 		unsigned n = tw__lane_take(lane, end, entries);
+		*drained += n;
+		done += n;
+		if (!service->threaded) /* the words are in this thread's cache, as in a packing */
+			n = lane->pack(lane->pack_context, entries, n, entries, 0);
 		raise_to_epoch(service, base, now_ns);
 		for (unsigned i = 0; i < n; i++) {
 			if (i + DRAIN_AHEAD < n)
 				prefetch_look(service, &entries[i + DRAIN_AHEAD]);
 			drain_entry(service, base, &entries[i], now_ns);
 		}
-		done += n;
-		*drained += n;
 	}
 	return true;
 }
