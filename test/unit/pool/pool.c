@@ -1,4 +1,4 @@
-/* The pool: plain tasks, bounds, closing, and want of memory. */
+/* The pool: plain tasks, bounds, closing, services that share it, sizes. */
 #include "tickwheel/pool.h"
 
 #include <errno.h>
@@ -128,5 +128,89 @@ Test(pool, times_some_of_what_it_runs)
 	expect_eq(stats.wait.count, 100);
 	expect_eq(stats.run.count, 100);
 	expect_ge(stats.wait.max_ns, stats.wait.p50_ns / 2);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* -------------------------------------------- services that come and go while it runs */
+
+static tw_service *service_on(tw_executor *executor)
+{
+	tw_service *service = NULL;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = executor};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	return service;
+}
+
+Test(pool, serves_several_services_and_tasks)
+{
+	atomic_int ran = 0;
+	tw_pool *pool = pool_of(2, 4096);
+	tw_service *services[3];
+	for (int i = 0; i < 3; i++)
+		services[i] = service_on(tw_pool_executor(pool));
+	expect_eq(pool_stats(pool).services, 3);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_pool_destroy(pool), -EBUSY);
+	for (int i = 0; i < 3000; i++) {
+		expect_eq(tw_schedule(services[i % 3], (uint64_t)(i % 20) * MS, count, &ran, NULL),
+			  0);
+		expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw_service_close(services[i], TW_CLOSE_DRAIN, TW_FOREVER), 0);
+		expect_sound(services[i]);
+		expect_eq(tw_service_destroy(services[i]), 0);
+	}
+	expect_eq(pool_stats(pool).services, 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(atomic_load(&ran), 6000);
+}
+
+Test(pool, a_closed_one_takes_no_service)
+{
+	tw_pool *pool = pool_of(1, 16);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
+	tw_service *service = NULL;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_pool_executor(pool)};
+	expect_eq(tw_service_create(&service, &cfg), -ESHUTDOWN);
+	cr_assert_null(service);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* -------------------------------------------------------------------- sizes */
+
+static void expect_sizes(uint32_t workers, uint32_t max_workers, uint32_t permanent, uint32_t most)
+{
+	tw_pool *pool = pool_up_to(workers, max_workers);
+	expect_eq(pool->permanent, permanent);
+	expect_eq(tw__pool_limits(tw_pool_executor(pool))->capacity, most);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(pool, the_maximum_is_64_or_workers_by_default)
+{
+	expect_sizes(1, 0, 1, 64);
+	expect_sizes(64, 0, 64, 64);
+	expect_sizes(65, 0, 65, 65);
+	expect_sizes(2, 2, 2, 2);
+	expect_sizes(1, 1024, 1, 1024);
+	expect_sizes(0, 1, 1, 1); /* given alone, it bounds the default number of workers too */
+}
+
+/* How many blocking runs its pool holds. */
+static void expect_capacity(struct tw_service_config cfg, uint32_t wanted)
+{
+	tw_service *service;
+	cfg.size = sizeof cfg;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw__pool_limits(service->config.executor)->capacity, wanted);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(pool, each_face_says_how_many_blocking_runs_it_holds)
+{
+	tw_pool *pool = pool_up_to(2, 5);
+	expect_capacity((struct tw_service_config){.workers = 1, .max_workers = 7}, 7);
+	expect_capacity((struct tw_service_config){.executor = tw_pool_executor(pool)}, 5);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
