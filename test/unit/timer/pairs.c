@@ -12,7 +12,7 @@
 #include "test/support/interleave.h"
 #include "test/support/rig_suite.h"
 
-TestSuite(timer_pairs, .init = open_rig, .fini = close_rig, .timeout = 60);
+TestSuite(timer_pairs, .init = open_rig, .fini = close_rig, .timeout = 300);
 
 static struct probe probe, follower; /* the other one: of the slot's next timer */
 static uint64_t base_ns;             /* the clock when the state was reached */
