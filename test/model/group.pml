@@ -1,6 +1,6 @@
 /*
  * A group's list against arm, claim, re-arm, cancels, waits, completion and destroy:
- * wheel/timer/group.h, group.c; wheel/run/completion.c.
+ * wheel/timer/group.h, group.c; wheel/run/work.c.
  *
  * Modelled: one group. The first member is armed, the second is armed step by step. A worker claims
  * what is armed; the callback of the first may re-arm itself once. With RELEASED the first has a

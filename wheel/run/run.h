@@ -167,7 +167,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 /* Whether this end is that of a series, or of a re-arm, that was cancelled in the run. */
 bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word);
 
-/* ----------------------------------------------------------- completion.c */
+/* ----------------------------------------------------------- work.c */
 
 /* For close: calls the completions that are due. Their work comes back in polls. */
 void tw__groups_complete(tw_service *service);

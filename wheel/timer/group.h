@@ -19,7 +19,7 @@
  *    a timer whose release the same thread owes gets -EDEADLK.
  * 6. The members of each list are in the order of their serial numbers. So cancel_wait is over when
  *    both fronts have later numbers than its own.
- * 7. The thread that empties a closed group queues its completion (run/completion.c).
+ * 7. The thread that empties a closed group queues its completion (run/work.c).
  * 8. Destroy makes the handle void. The index is vacant when the group is dead and empty, and its
  *    completion is over. One thread sees that, under the lock. It also makes the next group's
  *    handle, and moves the serial number on. So create needs no lock of a group.
