@@ -147,7 +147,7 @@ static bool look_at_unread(struct tw__lane *lane, struct unread *unread)
 	return !(turn & TW__LANE_TAKING) && tw_load_relaxed(&lane->turn) == turn && unread->count;
 }
 
-/* Never past the end of the last segment. */
+/* Stops at the end of the last segment. */
 static void move_on(struct cursor *at, uint64_t n)
 {
 	for (; n > TW__SEGMENT_ENTRIES - at->index; at->index = 0) {
@@ -157,7 +157,10 @@ static void move_on(struct cursor *at, uint64_t n)
 	at->index += (unsigned)n;
 }
 
-/* A third of a sample, spread over all: the oldest entries are dead where few others are. */
+/*
+ * Whether a third of a sample is dead. The sample is spread: the oldest entries are dead where few
+ * others are.
+ */
 static bool many_are_dead(const struct tw__lane *lane, const struct unread *unread)
 {
 	struct cursor at = unread->at;

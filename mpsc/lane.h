@@ -220,7 +220,7 @@ static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
 	return tw_load_relaxed(&lane->segments) - 1; /* the reserve */
 }
 
-/* Segments for what is unread, and a few. */
+/* The segments that its unread entries need, and a few. */
 uint32_t tw__lane_needs(const struct tw__lane *lane);
 
 /*

@@ -24,7 +24,7 @@ static uint64_t next_tick_ns(const tw_service *service)
 	return tw__tick_ns(service, service->driver->wheel.next);
 }
 
-/* After arming the bell (gate.h, GATE3). */
+/* Called after the bell is armed (gate.h, GATE3). */
 static bool requested(tw_service *service)
 {
 	return (tw_load_seq_cst(&service->phase.closing) &&
