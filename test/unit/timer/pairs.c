@@ -16,14 +16,15 @@ TestSuite(timer_pairs, .init = open_rig, .fini = close_rig, .timeout = 300);
 
 static struct probe probe, follower; /* the other one: of the slot's next timer */
 static uint64_t base_ns;             /* the clock when the state was reached */
-static bool closes, answered_early, armed_itself;
+static bool closes;
+static atomic_bool answered_early, armed_itself;
 
 /* ------------------------------------------------------------ the calls */
 
 /* Of a run that waits on a thread of its own. */
 static pthread_t runner;
 static sem_t inside, leave;
-static bool runs;
+static atomic_bool runs;
 
 static int64_t finish(void)
 {
@@ -106,7 +107,7 @@ static int64_t call(char key)
 		return finish();
 	default: /* a close: no release comes after an answer of 0 */
 		answer = tw_service_close(service, TW_CLOSE_DROP, 0);
-		answered_early |= answer == 0 && !probe.releases;
+		answered_early = answered_early || (answer == 0 && !probe.releases);
 		return answer;
 	}
 }
