@@ -320,7 +320,8 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 			return -EAGAIN;
 	}
 	raise_soonest(lane);
-	*grew = pack_if_it_pays(lane);
+	bool much = pack_if_it_pays(lane);
+	*grew = much || tw__lane_backlog(lane) > lane->bound / 2;
 	return tw__lane_has_room(lane, n) ? 0 : lane_extend(lane);
 }
 

@@ -211,7 +211,8 @@ static inline uint64_t tw__lane_tail(const struct tw__lane *lane)
 
 /*
  * Copies out the next entries before `end`, a tail that was loaded: out has room for
- * TW__SEGMENT_ENTRIES. Their number; 0: none.
+ * TW__SEGMENT_ENTRIES. Their number; 0: none. A packing that comes first moves the living ones
+ * beyond `end`, so the caller compares how far the head has moved with what it was given.
  */
 unsigned tw__lane_take(struct tw__lane *lane, uint64_t end, struct tw__entry *out);
 

@@ -324,11 +324,20 @@ static bool has_no_result(const struct tw__job *job)
 	return job->state >= TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
 }
 
-/* The calling thread drops the job next. */
-static bool is_dropped_here(struct tw_limiter *l, const struct tw__job *job)
+static bool is_in_tells(const struct tw_limiter *l, const struct tw__job *job)
 {
-	return l->ended && (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED) &&
-	       tw__inside_object(&l->object, &l->line);
+	tw__link link = l->tells.first;
+	while (link && link != (tw__link)&job->place)
+		link = *tw__link_at(link);
+	return link != 0;
+}
+
+/* The calling thread drops the limiter's jobs, this one next. */
+static bool is_dropped_here(const struct tw_limiter *l, const struct tw__job *job)
+{
+	return l->ended && tw__inside_object(&l->object, &l->line) &&
+	       (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED ||
+		is_in_tells(l, job));
 }
 
 /* The lock is given up meanwhile. */

@@ -200,6 +200,8 @@ static int await_idle(struct tw_limiter *l, uint64_t deadline_ns, bool in_time, 
 			return -ETIMEDOUT;
 		if (!drops || !l->tells_idle)
 			in_time = tw__object_await(&l->object, deadline_ns);
+		else /* a listener listens again */
+			in_time = tw_clock_now(tw_clock_monotonic()) < deadline_ns;
 		tw__inbox_look(l, UINT_MAX);
 	}
 }

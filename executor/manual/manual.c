@@ -15,7 +15,7 @@
 #include "mpsc/base/process.h"
 #include "tickwheel/manual.h"
 #include "mpsc/base/entry.h"
-#include "wheel/run/run.h"
+#include "wheel/run/work.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
 
@@ -49,6 +49,13 @@ static void update_fd(tw_manual *manual)
 		manual->signalled = tw__eventfd_add(manual->fd);
 	else
 		manual->signalled = !tw__eventfd_take(manual->fd, &value) && errno == EINTR;
+}
+
+/* The submitter may have used up some. */
+static uint32_t tickets_of(struct tw__chunk *chunk)
+{
+	tw_batch *batch = (tw_batch *)(void *)chunk;
+	return tw__batch_is_work(batch) ? 1 : tw__batch_left(batch);
 }
 
 static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
@@ -86,7 +93,7 @@ static tw_batch *manual_take(tw_manual *manual)
 		if (--manual->tickets == 0) {
 			tw__chunk_pop(&manual->batches);
 			manual->count--;
-			manual->tickets = manual->count ? manual->batches.first->count : 0;
+			manual->tickets = manual->count ? tickets_of(manual->batches.first) : 0;
 		}
 	}
 	pthread_mutex_unlock(&manual->lock);

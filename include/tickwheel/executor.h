@@ -2,7 +2,8 @@
  * Executors run the callbacks of expired timers. To run them on your threads or in your loop, make
  * a struct that begins with tw_executor.
  *
- * The driver hands over batches: submit(executor, batch, n) brings n runs, and a ticket for each.
+ * The driver (the tick thread, or the caller of tw_service_advance) hands over batches:
+ * submit(executor, batch, n) brings n runs, and a ticket for each.
  * Each call of tw_run_one or tw_run_return uses up one, on any thread, at any time, also inside
  * submit. The runs are claimed in order, one for each call. When the n-th of these calls has begun,
  * do not touch the batch: it belongs to the service.
@@ -29,8 +30,9 @@ struct tw_executor_ops {
 	size_t size;
 
 	/*
-	 * Takes n >= 1 tickets of a batch (0), or refuses (a negative errno). Called by the driver
-	 * and by layers: it must not block, and must not close the service.
+	 * Takes n >= 1 tickets of a batch (0), or refuses (a negative errno). To hand a batch on to
+	 * another executor, pass all tickets that are left. Called by the driver and by layers: it
+	 * must not block, and must not close the service.
 	 */
 	int (*submit)(tw_executor *self, tw_batch *batch, size_t n);
 };

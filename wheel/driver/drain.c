@@ -23,9 +23,10 @@
  * young lane, which is read when one of them comes near, else in parts. The other lane is read in
  * each turn. Of one thread's timers for one tick, those in the young lane were scheduled first,
  * since the border only rises. So the other lane's tail is loaded first, then the young one is
- * read, if it may hold something for such a tick, and then the other, up to that tail (G6). Limit:
- * the deadlines that a late driver corrects may cross the border; then the order within their tick
- * is that of the filing.
+ * read, if it may hold something for such a tick, and then the other, up to that tail (G6). A
+ * packing that comes meanwhile moves what it keeps beyond that tail, so the driver looks again.
+ * Limit: the deadlines that a late driver corrects may cross the border; then the order within
+ * their tick is that of the filing.
  *
  * Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  * A load may be carried out ahead of the caller's own reading of the clock: TW__SPECULATION_NS.
@@ -223,15 +224,37 @@ static bool wheel_has_room(tw_service *service)
 	return has_chunks(service);
 }
 
-/* Files what a lane holds before `end`, about `most` entries. False: the wheel has no room. */
-static bool drain_lane(tw_service *service, struct tw__lane *lane, struct tw__lane_base *base,
-		       uint64_t end, uint64_t most, uint64_t now_ns, uint64_t *drained)
+/* The unread entries of a lane. */
+struct part {
+	uint64_t from, end;
+};
+
+static struct part look_at(const struct tw__lane *lane)
+{
+	struct part part;
+	part.from = tw__lane_head(lane); /* LANE7: first */
+	part.end = tw__lane_tail(lane);
+	return part;
+}
+
+enum drained {
+	ALL,
+	SOME,   /* `most` */
+	PACKED, /* a packing came, and has moved living entries beyond the part's end */
+	NO_ROOM /* in the wheel */
+};
+
+/* Files what is left of a part, about `most` entries. */
+static enum drained drain_part(tw_service *service, struct tw__lane *lane,
+			       struct tw__lane_base *base, struct part part, uint64_t most,
+			       uint64_t now_ns, uint64_t *drained)
 {
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-	for (uint64_t done = 0; done < most && tw__lane_head(lane) < end;) {
+	uint64_t done = 0;
+	while (done < most && tw__lane_head(lane) < part.end) {
 		if (!wheel_has_room(service))
-			return false;
-		unsigned n = tw__lane_take(lane, end, entries);
+			return NO_ROOM;
+		unsigned n = tw__lane_take(lane, part.end, entries);
 		*drained += n;
 		done += n;
 		if (!service->threaded) /* the words are in this thread's cache, as in a packing */
@@ -243,12 +266,15 @@ static bool drain_lane(tw_service *service, struct tw__lane *lane, struct tw__la
 			drain_entry(service, base, &entries[i], now_ns);
 		}
 	}
-	return true;
+	uint64_t head = tw__lane_head(lane);
+	if (head - part.from != done)
+		return PACKED;
+	return head < part.end ? SOME : ALL;
 }
 
-/* Reads what is to be read of a young lane by now. As drain_lane. */
-static bool drain_young(tw_service *service, struct tw__local *local, uint64_t end, uint64_t now_ns,
-			bool all, uint64_t *drained)
+/* As drain_part, of what is to be read of a young lane by now. */
+static enum drained drain_young(tw_service *service, struct tw__local *local, struct part part,
+				uint64_t now_ns, bool all, uint64_t *drained)
 {
 	struct tw__lane *young = &local->young;
 	uint64_t sequence = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
@@ -267,16 +293,17 @@ static bool drain_young(tw_service *service, struct tw__local *local, uint64_t e
 			      sequence - local->young_since > TW__EPOCHS / 2;
 		most = wanted ? YOUNG_ENTRIES + tw__lane_backlog(young) / YOUNG_PART : 0;
 	}
-	bool room = drain_lane(service, young, &local->young_base, end, most, now_ns, drained);
+	enum drained r =
+	    drain_part(service, young, &local->young_base, part, most, now_ns, drained);
 	uint64_t kept = tw__kept(local), read = tw_load_relaxed(&local->kept) + *drained - before;
-	if (tw__lane_head(young) >= end)
+	if (r == ALL)
 		local->young_since = sequence;
 	else if (local->young_base.sequence > local->young_since)
 		local->young_since = local->young_base.sequence;
-	if (tw__lane_head(young) < end && (int64_t)(kept - read) > 0)
+	if (r != ALL && (int64_t)(kept - read) > 0)
 		kept = read;
 	tw_store_relaxed(&local->kept, kept);
-	return room;
+	return r;
 }
 
 uint64_t tw__drain(tw_service *service, bool all, bool *again)
@@ -285,21 +312,21 @@ uint64_t tw__drain(tw_service *service, bool all, bool *again)
 	uint64_t drained = 0, now_ns = 0;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
-		/* its tail comes first, its entries last: G6 */
-		uint64_t end = tw__lane_tail(lane);
-		if (service->time.has_young) {
-			uint64_t young_end = tw__lane_tail(&local->young);
-			now_ns = tw__driver_now(service);
-			if (!drain_young(service, local, young_end, now_ns, all, &drained)) {
-				*again = true;
-				return drained;
-			}
-		}
-		if (!drain_lane(service, lane, &local->base, end, NEAR_ENTRIES, now_ns, &drained)) {
-			*again = true;
-			return drained;
-		}
-		*again |= tw__lane_head(lane) < end;
+		/* it is looked at first, and read last: G6 */
+		struct part part = look_at(lane);
+		enum drained r = ALL;
+		if (service->time.has_young)
+			do {
+				struct part young = look_at(&local->young);
+				now_ns = tw__driver_now(service);
+				r = drain_young(service, local, young, now_ns, all, &drained);
+			} while (r == PACKED);
+		if (r != NO_ROOM)
+			r = drain_part(service, lane, &local->base, part, NEAR_ENTRIES, now_ns,
+				       &drained);
+		*again |= r != ALL;
+		if (r == NO_ROOM)
+			break;
 	}
 	return drained;
 }

@@ -149,6 +149,68 @@ Test(driver_young, order_holds_where_chunks_run_out)
 	}
 }
 
+/* The producer packs its lane between two takes of a drain. */
+static tw__entry_pack_fn *packs;
+static struct tw__lane *packed;
+
+static void schedule_and_cancel(int count)
+{
+	tw_timer timer;
+	for (int i = 0; i < count; i++) {
+		expect_eq(tw_schedule(rig.service, HOUR, nothing, NULL, &timer), 0);
+		expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
+	}
+}
+
+static unsigned pack_between(void *context, const struct tw__entry *entries, unsigned n,
+			     struct tw__entry *out, unsigned kept)
+{
+	packed->pack = packs;
+	schedule_and_cancel(700);
+	return packs(context, entries, n, out, kept);
+}
+
+/* Most of the lane is dead, and it is long enough to be packed soon. */
+static void prepare_packing(struct tw__lane *lane)
+{
+	schedule_and_cancel(2400);
+	for (int i = 0; i < 900; i++)
+		expect_eq(tw_schedule(rig.service, HOUR, nothing, NULL, NULL), 0);
+	packed = lane;
+	packs = lane->pack;
+	lane->pack = pack_between;
+}
+
+/* What the packing has moved behind the place up to which the drain reads is not forgotten. */
+Test(driver_young, a_packing_beside_a_drain_hides_nothing)
+{
+	reopen_rig(NULL);
+	struct tw__lane *lane = &tw__local_of(rig.service)->lane;
+	prepare_packing(lane);
+	bool again = false;
+	pthread_mutex_lock(&rig.service->driving);
+	tw__drain(rig.service, false, &again);
+	pthread_mutex_unlock(&rig.service->driving);
+	expect_gt(tw__lane_backlog(lane), 0);
+	expect_eq(again, true);
+}
+
+Test(driver_young, order_holds_where_a_packing_comes_between)
+{
+	prepare_packing(young());
+	probes[0] = PROBE(&rig, 0);
+	probes[1] = PROBE(&rig, 1);
+	probe_schedule(&probes[0], 60 * MS);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 50 * MS), 0);
+	probe_schedule(&probes[1], 10 * MS);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
+	expect_eq(packed->pack == packs, true);
+	rig_advance(&rig, 20 * MS);
+	expect_eq(rig.ran, 2);
+	expect_eq(rig.events[0].id, 0);
+	expect_eq(rig.events[0].at_ns, rig.events[1].at_ns);
+}
+
 /* The entry of a timer that was moved is in the lane, and must not be missed or taken for it. */
 Test(driver_young, timers_that_are_moved_fire_once_and_in_time)
 {

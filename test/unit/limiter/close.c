@@ -74,6 +74,12 @@ static const struct script scripts[] = {
       {"refuse 1; drive 5; -; close drop; -; drive 5; -",
        "@5 -, stop 1 timed out, 1 timed out, ETIMEDOUT, -, @10 -, stop 0 timed out, 0 timed out"},
       {"end 0; end 1", "release 0, LATE, release 1, LATE"}}},
+    {"a done that a drop calls does not wait for what it calls next",
+     {{"given limit=2; submit 0 held total=5 in_done {wait 1 1000}; submit 1 held retries=1 asks",
+       "start 0, start 1"},
+      {"refuse -1; drive 5; end 1 EIO; close drop",
+       "@5 stop 0 timed out, 0 timed out, EDEADLK, 1 failed EIO, ETIMEDOUT"},
+      {"end 0; close drop; refuse 0", "release 0, LATE"}}},
     /* idle */
     {"listeners are told once each, in order",
      {{"submit 0 1 held; on_idle 1..3", "start 0"},

@@ -100,6 +100,22 @@ Test(limiter_room, listeners_that_the_executor_refuses_are_told_by_a_close)
 	home.queue.refuse = 0;
 }
 
+static void listen_forever(void *arg, const struct tw_job_result *results, size_t n)
+{
+	if (tolds++ >= 0)
+		expect_eq(tw_limiter_on_idle(home.limiter, listen_forever, arg), 0);
+}
+
+Test(limiter_room, close_beside_a_listener_that_listens_forever_ends_in_time)
+{
+	open_started(1);
+	expect_eq(tw_limiter_on_idle(home.limiter, listen_forever, NULL), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, MS), -ETIMEDOUT);
+	tolds = -IN_A_ROW;
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
+	queue_executor_run_all(&home.queue);
+}
+
 static void bring_a_job(void *arg)
 {
 	if (++tolds >= AGAIN)

@@ -176,6 +176,36 @@ Test(manual_executor, full_is_a_refusal_that_is_offered_again)
 	rig_close(&rig);
 }
 
+/* Runs the first of each batch, and hands the others on. */
+static int run_first(tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_executor *queue = tw_manual_executor(manual);
+	if (n > 1)
+		tw_run_one(batch);
+	int r = queue->ops->submit(queue, batch, n > 1 ? n - 1 : n);
+	expect_eq(r, 0);
+	return 0;
+}
+
+Test(manual_executor, runs_what_is_left_of_batches_that_were_begun)
+{
+	static const struct tw_executor_ops ops = {.size = sizeof ops, .submit = run_first};
+	static struct probe probes[40];
+	tw_executor first = {&ops};
+	struct rig rig;
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &first;
+	rig_open(&rig, &cfg);
+	for (int i = 0; i < 40; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], (uint64_t)(1 + i / 10) * 10 * MS);
+	}
+	rig_advance(&rig, 50 * MS);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 36);
+	expect_eq(rig.ran, 40);
+	rig_close(&rig);
+}
+
 static void check_in_child(void *arg)
 {
 	child_eq(tw_manual_pump(manual, TW_NO_LIMIT), -EPERM);
