@@ -39,8 +39,8 @@
  *       left out. A thread that attaches after the driver has counted has the word behind it.
  *       (one site: the rest is GATE2 of the queue)
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline BEYOND_RANGE
- *   too soon, a base is an estimate that the driver corrects; a claim needs a cursor no older than
- *   its batch, which the batch brings (run.h, RUN1).
+ *       too soon, a base is an estimate that the driver corrects; a claim needs a cursor no older
+ *       than its batch, which the batch brings (run.h, RUN1).
  */
 #ifndef TW_MPSC_GATE_H
 #define TW_MPSC_GATE_H

@@ -249,7 +249,7 @@ static bool put_in_place(struct tw__lane *lane, const struct unread *unread,
 enum packed {
 	PACKED,
 	IN_VAIN,    /* little is dead, or there is no memory */
-	DRIVER_CAME /* it is reading, or gives memory back */
+	DRIVER_CAME /* it reads, has read all, or gives memory back */
 };
 
 /* Drops the dead among the unread entries; with `look`, only if a sample shows that many are. */

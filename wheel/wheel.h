@@ -42,7 +42,10 @@ struct tw__wheel_size {
 /* Opaque to the wheel. */
 typedef uint64_t tw__wheel_entry;
 
-/* 512 bytes. While it is handed over, the first line is the holder's from holder_count on. */
+/*
+ * 512 bytes. While it is handed over, `next` and, from holder_count on, the first line are the
+ * holder's.
+ */
 struct tw__chunk {
 	struct tw__chunk *next;
 	uint32_t count;

@@ -28,8 +28,9 @@
  * Rules
  *   1. After a push only the thread that raised ACTIVE touches the object, to submit the work.
  *   2. After an unlock only users and the runner touch it.
- *   3. Under the lock: lists, states, futex wakes, and schedules and cancels of timers. Never an
- *      executor's submit, a release or another function of the user's.
+ *   3. Under the lock: lists, states, futex wakes, schedules and cancels of timers, and in slow
+ *      calls the allocator. Never an executor's submit, a release or another function of the
+ *      user's.
  *   4. The driver, in the callback of a delay, pushes, or takes the lock for some stores.
  *
  * Model: test/model/object.pml.

@@ -21,7 +21,8 @@
  *
  * User code that is due follows from the state and the flags (tw__job_go_on). The thread that
  * brought the change calls it. The job is BUSY meanwhile: who changes it then leaves the rest to
- * that thread. The tick thread calls nothing: it leaves the job, BUSY, in the list `tells`.
+ * that thread. The tick thread calls nothing: it leaves the job, BUSY, in the list `tells`, for the
+ * executor or for a close that drops.
  *
  * Runners. A permit is not given to a certain job: a runner takes the first in line. A work that
  * calls a user's function is submitted again before, so a function that blocks holds up nobody.
@@ -350,9 +351,9 @@ static inline struct tw__listener *tw__listener_of(tw__link link)
 /* ---------------------------------------------------------------------- tell.c */
 
 enum tw__teller {
-	TW__TICK, /* calls nothing itself */
-	TW__CALLER /* not retry.allow */,
-	TW__EXECUTOR
+	TW__TICK,    /* calls nothing itself */
+	TW__CALLER,  /* all but retry.allow */
+	TW__EXECUTOR /* all */
 };
 
 /*

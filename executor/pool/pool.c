@@ -262,8 +262,8 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 /* ----------------------------------------------------------------------- end */
 
 /*
- * A batch in the ring is of a service that has another executor, too: it offers the runs again.
- * Work keeps the pool from being closed.
+ * A batch that is still here is of a service with an executor of its own, which names the pool for
+ * single timers: the service offers its runs again. Work keeps the pool from being closed.
  */
 static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {

@@ -45,7 +45,7 @@ static int push_or_delay(tw_strand *strand, struct tw__item *task, bool delayed,
 {
 	if (tw_likely(!delayed))
 		return tw__item_push(strand, task) ? 0 : -ESHUTDOWN;
-	/* the clock is read for delays of years alone: no service runs for that long */
+	/* reads the clock only for a delay of more than a year: a shorter one is in range */
 	tw_service *service = tw__object_service(&strand->object);
 	bool is_far = at || when_ns > TW_MAX_DELAY_NS / 128;
 	if (is_far && tw__beyond_range(service, when_ns + (at ? 0 : tw_service_now(service))))

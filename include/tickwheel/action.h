@@ -38,7 +38,7 @@ typedef struct tw_action_scheduler tw_action_scheduler;
 
 /*
  * The work of an action, on the thread that its kind says, which it may block. Returns 0, or a
- * failure: any other number; a positive one is no call's own error.
+ * failure: any other number. A positive one cannot be mistaken for a call's own error.
  */
 typedef int tw_action_fn(tw_action *action, void *state);
 

@@ -213,7 +213,7 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_t
 
 /* ----------------------------------------------------------------- complete */
 
-/* Result of tw_job_complete: too late. */
+/* Result of tw_job_complete: the attempt's time was over. */
 enum { TW_JOB_LATE = 1 };
 
 /*
@@ -221,7 +221,7 @@ enum { TW_JOB_LATE = 1 };
  * .. -4095. For a job with retries, use the handle in tw_job_run or of `stop`.
  *
  * Calls: `done`, `release`, events and listeners that follow, on this thread; if the function has
- * not returned, after it, on its thread.
+ * not returned, after it, on its thread, but for the `done` of a job that has timed out.
  * Returns:
  *   0             ended
  *   TW_JOB_LATE   ended after its time: error and value are not used
@@ -234,7 +234,7 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
 
 /*
  * Cancels a job. Does not wait for its attempt: use tw_job_wait. If the job runs, `stop` is called,
- * and tw_job_is_cancelled is true from now on.
+ * once for each attempt, and tw_job_is_cancelled is true from now on.
  *
  * Calls: `stop`, or `done` and `release`, on this thread.
  * Returns:

@@ -10,7 +10,7 @@
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
  * A job settles as timed out in time also if every worker blocks, in a job or in a callback.
- * tickwheel_limiter(7) goes on.
+ * tickwheel_limiter(7) has executors, times and threads.
  */
 #ifndef TICKWHEEL_LIMITER_H
 #define TICKWHEEL_LIMITER_H
@@ -139,7 +139,7 @@ TW_API int tw_limiter_set_paused(tw_limiter *limiter, bool paused);
  *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   finish, and are retried
  *
  * Blocks: at most timeout_ns, plus the time of the dropped jobs' callbacks.
- * Calls: `done` and `release` of the dropped jobs, and callbacks that the executor has refused, on
+ * Calls: `done` and `release` of the dropped jobs, and callbacks that wait for the executor, on
  * this thread.
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
@@ -155,7 +155,7 @@ TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64
  * callback of the limiter may call it. Destroy the limiter after fn has returned. mode: as for
  * tw_limiter_close; a drain has no timeout.
  *
- * Calls: `done` and `release` of the dropped jobs, on this thread; fn too, if nothing is left.
+ * Calls: as tw_limiter_close with TW_CLOSE_DROP; fn too, if nothing is left.
  * Returns:
  *   0         the limiter refuses jobs; fn has been, or will be called
  *   -EINVAL   an unknown mode

@@ -56,7 +56,10 @@ enum { TW_PRIORITIES = 6 };
 
 struct tw_turn;
 
-/* What a turn returns. Any other value, a negative errno, is a failure, which ends the task. */
+/*
+ * What a turn returns. Any other value is a failure, which ends the task and goes to its done
+ * function. Use negative errno values.
+ */
 enum tw_turn_result {
 	TW_TURN_DONE = 0, /* the task has ended */
 	TW_TURN_AGAIN = 1 /* it goes on with turn->next; NULL: the task is done */
@@ -79,7 +82,7 @@ struct tw_turn {
 
 /*
  * Called once when a task has ended, on the thread of its last turn, of its canceller or of the
- * closer, which it may block.
+ * closer. It may block.
  *
  *   TW_FATE_FIRED       it ran to its end; result is what its last turn returned: 0 or a failure
  *   TW_FATE_CANCELLED   result is -ECANCELED

@@ -59,8 +59,8 @@ struct tw_service_config {
 				* each thread that schedules or runs callbacks, and for the tick
 				* thread */
 	uint32_t lane_entries; /* entries of one thread that may wait for the driver, rounded up to
-				* blocks of 255, and twice as many while it reads them: 1024 ..
-				* 2^30; default 1 Mi */
+				* blocks of 255, and twice as many while the driver reads them:
+				* 1024 .. 2^30; default 1 Mi */
 	uint32_t workers;      /* of its own pool: 1 .. 1024; default: the processors that the
 				* process may use (affinity, CPU quota). 0 with an executor */
 	uint32_t max_workers;  /* the most, while callbacks block (pool.h): `workers` .. 1024;

@@ -98,7 +98,7 @@ struct tw_strand_task {
  * Submits a task, or a series, in full. *out: as tw_strand_schedule.
  *
  * Returns: as tw_strand_schedule, and
- *   -EINVAL   task's size is too small, or its members do not go together (misuse.h tells)
+ *   -EINVAL   task's size is too small, or its members do not go together
  *   -ERANGE   a period or deadline is out of range
  *   -E2BIG    in `task`
  */

@@ -10,7 +10,7 @@
  * store move the thread's own, membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of
  * GATE2.
  *
- * With YOUNG, the lanes are young ones (wheel/core/local.h): the driver may leave them unread, and
+ * With YOUNG, the lanes are young ones (wheel/core/service.h): the driver may leave them unread, and
  * plans by their `soonest`, which a push stores before its tail. A push that comes after all was
  * read sets it anew.
  *

@@ -261,8 +261,8 @@ struct tw__local {
 	uint64_t short_base_ns;
 	/*
 	 * New timers before young_tick, which never falls, go into `lane`: so of those for one tick
-	 * the ones in `young` were first (G6). From young_from on, not earlier, nothing is brought
-	 * either (lane.h).
+	 * the ones in `young` were first (G6). young_from is no earlier. A timer from there on goes
+	 * into `young` without tw__lane_bring: soonest_new is earlier.
 	 */
 	uint64_t young_tick, young_from;
 	/* what it last counted from; never falls (G6) */

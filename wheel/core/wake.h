@@ -78,7 +78,8 @@ struct tw__work {
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* a batch's service is here; odd: it is work */
 	/*
-	 * the inline one once the owner has ended (tw__work_leave_executor), unless the work is out
+	 * The inline one once the owner has ended (tw__work_leave_executor). An owner whose work is
+	 * not out may set another.
 	 */
 	_Atomic(tw_executor *) executor;
 };

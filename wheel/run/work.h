@@ -22,7 +22,7 @@
  *   WORK2  push onto the stack (seq_cst), then load of the gate's word, against the driver's
  *       publishing of PARKED, then its load of the stack (all seq_cst): one of the two sees the
  *       other.
- *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close):
+ *   WORK3  works.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close):
  *       all that holders did came before.
  * Once pushed, work may be run and the last hold be given up. So a push puts off the end of the
  * service until the pusher has looked whether to ring (CLOSE1).

@@ -186,10 +186,10 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__whee
 void tw__slots_unmap(struct tw__slots *slots);
 
 /*
- * Takes up to `want` free slots; gives n back. Returns how many, -EAGAIN (max_timers are in use) or
- * -ENOMEM.
+ * Takes up to `want` free slots. Returns how many, -EAGAIN (max_timers are in use) or -ENOMEM.
  */
 int tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
+/* Gives n slots back. */
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
 
 /* The entry of a slot that was just taken, whose free word says the same from now on. */

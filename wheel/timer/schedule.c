@@ -64,8 +64,8 @@ make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *
 }
 
 /*
- * For a new timer's entry. The border is ahead of the instant that delays count from too: where the
- * driver is late, it moves earlier delays up to there (drain.c).
+ * For a new timer's entry. The border also lies ahead of the instant that delays count from, since
+ * a late driver moves earlier delays up to there (drain.c).
  */
 static inline struct tw__lane *lane_for(const tw_service *service, struct tw__local *local,
 					uint64_t tick, uint64_t cursor)
