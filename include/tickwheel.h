@@ -33,7 +33,7 @@
  *   - A pointer must not be NULL (-EINVAL). A function that returns no int returns 0, false or NULL
  *     for NULL.
  *   - In a forked child a call on an object of the parent returns -EPERM (0, false or NULL), and a
- *     destroy frees memory.
+ *     destroy frees memory, unless the table below says otherwise.
  *   - A callback sees what its thread wrote before it scheduled or submitted.
  *   - Time is in nanoseconds. A deadline is on the scale of tw_service_now. A delay is rounded up
  *     to ticks. Beyond TW_MAX_DELAY_NS it is refused (-ERANGE), never shortened. A timeout of
@@ -66,8 +66,9 @@
  *   tw_*_create                  yes      yes       yes       yes       yes       no       yes (5)
  *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes
  *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_set_allocator,
- *     tw_clock_monotonic, tw_clock_boottime, tw_executor_inline, tw_service_stats_print,
- *     tw_histogram_percentile
+ *     tw_clock_monotonic, tw_clock_boottime, tw_clock_now, tw_executor_inline, tw_pool_executor,
+ *     tw_manual_executor, tw_service_stats_print, tw_histogram_percentile, tw_sim_service,
+ *     tw_sim_random
  *   every other function         yes      yes       yes       yes       yes       no       -EPERM
  *
  *   (1) Called for the timer, task or action whose callback or release this is, it does not wait:

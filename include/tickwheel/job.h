@@ -221,7 +221,7 @@ enum { TW_JOB_LATE = 1 };
  * .. -4095. For a job with retries, use the handle in tw_job_run or of `stop`.
  *
  * Calls: `done`, `release`, events and listeners that follow, on this thread; if the function has
- * not returned, after it, on its thread, but for the `done` of a job that has timed out.
+ * not returned, after it, on its thread, except the `done` of a job that has timed out.
  * Returns:
  *   0             ended
  *   TW_JOB_LATE   ended after its time: error and value are not used

@@ -114,8 +114,9 @@ enum tw_close_mode {
  *   DRAIN   runs in its time          runs                      goes on
  *
  * At the timeout a RUN or a DRAIN becomes a DROP: no callback starts any more, except one that an
- * executor had claimed. The result is -ETIMEDOUT, or 0 if a drain had only timers to drop. A drain
- * refuses new timers, but tw_reset of a pending one works: tickwheel_close(7).
+ * executor had claimed. A RUN returns -ETIMEDOUT then. A DRAIN waits up to 1 s more for callbacks
+ * that run, and returns 0 if they return in that time. It refuses new timers, but tw_reset of a
+ * pending one works: tickwheel_close(7).
  *
  * Threads: any, but no callback, release or visitor of the service.
  * Blocks: at most timeout_ns, or 0.1 s if that is longer; a drain 1 s more. An inline callback that

@@ -10,9 +10,9 @@
  * store move the thread's own, membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of
  * GATE2.
  *
- * With YOUNG, the lanes are young ones (wheel/core/service.h): the driver may leave them unread, and
- * plans by their `soonest`, which a push stores before its tail. A push that comes after all was
- * read sets it anew.
+ * With YOUNG, the lanes are young ones (wheel/core/service.h): the driver may leave them unread,
+ * and plans by their `soonest`, which a push stores before its tail. A push that comes after all
+ * was read sets it anew.
  *
  * Left out: keys are 1 and 2 (smaller is earlier) and NEVER; they stand for instants, since the
  * code only compares them. Time is left out: the sleeper may wake by itself at any moment, but must

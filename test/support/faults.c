@@ -237,7 +237,8 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
 		return MAP_FAILED;
 	}
 	void *got = __real_mmap(at, size, protection, flags, fd, offset);
-	outstanding += got == MAP_FAILED ? 0 : pages(size);
+	/* what replaces a part of a mapping goes with it */
+	outstanding += got == MAP_FAILED || flags & MAP_FIXED ? 0 : pages(size);
 	return got;
 }
 

@@ -9,9 +9,10 @@
  *       (executor/pool/parts.h).
  *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it
  *       returns. (one site: the additions pair with each other)
- *   RUN3  submitted.returned: CAS release (return) -> exchange acquire (driver): the chunk is nobody
- *       else's.
- *   RUN4  submitted.batches_out: sub release, the last access to the service -> load acquire (close).
+ *   RUN3  submitted.returned: CAS release (return) -> exchange acquire (driver): the chunk is
+ *       nobody else's.
+ *   RUN4  submitted.batches_out: sub release, the last access to the service -> load acquire
+ *       (close).
  *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
  *       bell before its look at the word (both acquire), then futex: either it sees the word moved,
  *       or the bell differs.

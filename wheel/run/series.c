@@ -69,8 +69,8 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 }
 
 /*
- * With `arms`, arms the timer for `tick`. Else the timer is persistent: it is armed for what a reset
- * asked for during the run, or disarmed. False: cancelled meanwhile, or closed.
+ * With `arms`, arms the timer for `tick`. Else the timer is persistent: it is armed for what a
+ * reset asked for during the run, or disarmed. False: cancelled meanwhile, or closed.
  */
 static bool after_run(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		      uint64_t word, bool arms, uint64_t tick)

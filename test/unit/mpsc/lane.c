@@ -119,23 +119,6 @@ Test(mpsc_lane, refuses_at_its_bound_and_recovers)
 	lane_free(lane);
 }
 
-/* The driver is told before a lane is full, whatever packing has done: it may be asleep. */
-Test(mpsc_lane, tells_of_a_backlog_of_half_its_bound)
-{
-	for (uint32_t bound = 512; bound <= 1 << 16; bound *= 2) {
-		struct tw__lane *lane = lane_new(bound, odd_is_dead);
-		bool grew = false, told = false;
-		for (uint64_t i = 1; !told; i++) {
-			if (!tw__lane_has_room(lane, 1))
-				cr_assert_eq(tw__lane_grow(lane, 1, &grew), 0, "bound %u", bound);
-			told = grew && tw__lane_backlog(lane) > bound / 2;
-			tw__lane_put(lane, 1, i);
-			tw__lane_publish(lane);
-		}
-		lane_free(lane);
-	}
-}
-
 Test(mpsc_lane, a_full_lane_drops_its_dead_in_order)
 {
 	struct tw__lane *lane = lane_new(4096, odd_is_dead);
