@@ -1,4 +1,4 @@
-/* A lane that gets long: who is told, and when. */
+/* A lane that gets long: when a push says so. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static unsigned odd_is_dead(void *context, const struct tw__entry *entries, unsi
 	return kept;
 }
 
-/* The driver learns of it before the lane is full, whatever packing has done, since it may sleep. */
+/* The driver learns of it before the lane is full, whatever packing has done: it may sleep. */
 Test(mpsc_lane_bound, a_push_tells_of_a_backlog_of_half_the_bound)
 {
 	for (uint32_t bound = 512; bound <= 1 << 16; bound *= 2) {
