@@ -20,7 +20,8 @@
  *   - asio::executor and io_context::strand are not accepted; what io_context::strand::wrap returns
  *     is.
  *   - notify_fork is honored. Without it, or with a shared service, a new wait of an inherited
- *     context completes with EPERM in a forked child, and an old one never completes.
+ *     context completes with EPERM in a forked child, and an old one never completes. With a
+ *     shared service, fork while no wait of the context is about to complete.
  *
  * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
  *

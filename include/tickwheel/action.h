@@ -105,8 +105,8 @@ struct tw_action_scheduler_config {
  *
  * Returns:
  *   0            *out is the scheduler
- *   -EINVAL      an unknown kind or flag; a service missing or not wanted; an executor whose ops
- *                are incomplete; a knob out of range or of another kind
+ *   -EINVAL      an unknown kind or flag; a service is missing, or given where none is used; an
+ *                executor whose ops are incomplete; a knob out of range or of another kind
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or its pool is closed
  *   -EPERM       the service belongs to the parent of a forked child

@@ -9,8 +9,8 @@
  *   is running                 last run     TW_RUNNING   -EBUSY     after the run, on its thread
  *
  * The releases of members that were not running are called when all of those are cancelled, in the
- * order in which they became members. A release that waits for a member whose release follows on
- * the same thread gets -EDEADLK. A stale handle is harmless.
+ * order in which they became members. A release that waits for another member gets -EDEADLK if
+ * this same thread is to call that member's release. A stale handle is harmless.
  */
 #ifndef TICKWHEEL_GROUP_H
 #define TICKWHEEL_GROUP_H

@@ -91,7 +91,7 @@ struct tw_limiter_config {
 	tw_limiter_event_fn *event; /* or NULL */
 	void *event_arg;
 
-	/* As of tw_strand_set_name. */
+	/* For the dump; not copied. */
 	const char *name;
 };
 

@@ -50,7 +50,7 @@ TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_execu
 			       int32_t capacity);
 
 /*
- * Frees the semaphore. Permits may be out. NULL is allowed.
+ * Frees the semaphore, also while permits are held. NULL is allowed.
  *
  * Returns:
  *   0        freed
@@ -103,7 +103,7 @@ TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
  *
  * Returns:
  *   0            given back
- *   -EOVERFLOW   fewer than n permits are out; it is counted once
+ *   -EOVERFLOW   fewer than n permits are held; over_releases counts the call once
  *   -EINVAL      n is below 1
  */
 TW_API int tw_semaphore_release(tw_semaphore *semaphore, int32_t n);

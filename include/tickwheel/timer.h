@@ -82,8 +82,8 @@ enum tw_fate {
 };
 
 /*
- * Called once when a timer has ended: the place to free arg. Whether it may block depends on its
- * thread.
+ * Called once when a timer has ended: the place to free arg. It runs on the thread of the cancel,
+ * the close or the run that ended the timer, and may block where that thread may.
  */
 typedef void tw_release_fn(void *arg, enum tw_fate fate);
 
@@ -97,8 +97,8 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
  *
  * Returns:
  *   0            scheduled
- *   -ERANGE      the delay or period, or the deadline less the service's creation, is above
- *                TW_MAX_DELAY_NS
+ *   -ERANGE      the delay or period is above TW_MAX_DELAY_NS, or the deadline is more than that
+ *                after the service's creation
  *   -EAGAIN      max_timers timers exist, or lane_entries entries of this thread wait for the
  *                driver: raise the knob, or try again after the driver has run
  *   -ENOMEM      no memory, or no address space (`ulimit -v`)
@@ -131,7 +131,8 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  *                Never for a persistent timer
  *   -ECANCELED   the timer was cancelled, and ends after this run: called from its own callback, or
  *                for a persistent timer from any thread
- *   -ERANGE      the delay, or the deadline less the service's creation, is above TW_MAX_DELAY_NS
+ *   -ERANGE      the delay is above TW_MAX_DELAY_NS, or the deadline is more than that after the
+ *                service's creation
  *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time needs, and an arming
  *                may need: try again
  *   -ESHUTDOWN   the service is closed. In a drain, only for a disarmed timer
