@@ -134,11 +134,10 @@ typedef bool tw_retry_fn(void *arg, tw_job job, int error, uint32_t attempt, int
  * result.
  */
 struct tw_retry {
-	uint32_t count; /* attempts after the first; 0 .. 2^30 */
-	uint32_t
-	    factor_x100;   /* each delay in percent of the one before: 100 .. 100000; 0: 100 */
-	uint64_t delay_ns; /* before the first retry; all times: at most TW_MAX_DELAY_NS */
-	uint64_t cap_ns;   /* the longest delay, jitter included; 0: TW_MAX_DELAY_NS */
+	uint32_t count;       /* attempts after the first; 0 .. 2^30 */
+	uint32_t factor_x100; /* each delay in percent of the one before: 100 .. 100000; 0: 100 */
+	uint64_t delay_ns;    /* before the first retry; all times: at most TW_MAX_DELAY_NS */
+	uint64_t cap_ns;      /* the longest delay, jitter included; 0: TW_MAX_DELAY_NS */
 	uint64_t deadline_ns; /* after the submit: no retry starts later; 0: none */
 	tw_retry_fn *allow;   /* NULL: each retry that the rest allows */
 	uint32_t jitter;      /* enum tw_retry_jitter */
