@@ -272,12 +272,13 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 	tw_service *service = tw__batch_service(batch);
 	if (index + RUN_AHEAD < chunk->count)
 		prefetch_entry(service, chunk->entries[index + RUN_AHEAD]);
-	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
+	uint32_t flags = tw_load_relaxed(tw__batch_flags(batch));
+	if (tw_unlikely(flags & TW__BATCH_ENDED)) {
 		tw__cancel_entry(service, chunk->entries[index]);
 		return false;
 	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_SUBMITTED_NS],
-			      chunk->holder_count & TW__BATCH_FORCED, clock};
+			      flags & TW__BATCH_FORCED, clock};
 	return run_entry(service, local, chunk->entries[index], &of);
 }
 

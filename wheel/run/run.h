@@ -63,6 +63,11 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
+static inline _Atomic uint32_t *tw__batch_flags(tw_batch *batch)
+{
+	return (_Atomic uint32_t *)&tw__batch_chunk(batch)->holder_count;
+}
+
 /*
  * Submits a chunk as a batch, which counts as out until it has returned. flags: enum
  * tw__batch_flags, and the outbox's index. If the answer is negative, the executor has refused.
@@ -83,7 +88,8 @@ static inline unsigned tw__batch_left(tw_batch *batch)
  */
 static inline void tw__batch_end_all(tw_batch *batch)
 {
-	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
+	tw_or_seq_cst(tw__batch_flags(batch),
+		      TW__BATCH_ENDED); /* a claim beside it may see either */
 }
 
 /* n claimed entries are over. The batch may be gone afterwards. */
