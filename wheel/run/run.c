@@ -272,7 +272,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 	tw_service *service = tw__batch_service(batch);
 	if (index + RUN_AHEAD < chunk->count)
 		prefetch_entry(service, chunk->entries[index + RUN_AHEAD]);
-	uint32_t flags = tw_load_relaxed(tw__batch_flags(batch));
+	uint32_t flags = tw_load_relaxed(tw__batch_flag_word(batch));
 	if (tw_unlikely(flags & TW__BATCH_ENDED)) {
 		tw__cancel_entry(service, chunk->entries[index]);
 		return false;

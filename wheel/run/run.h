@@ -16,6 +16,8 @@
  *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
  *       bell before its look at the word (both acquire), then futex: either it sees the word moved,
  *       or the bell differs.
+ *   the flags (holder_count): relaxed. A strand's close may end a batch beside its runner. The
+ *       thread that sets ENDED sees it; a claim beside it may see either.
  */
 #ifndef TW_WHEEL_RUN_H
 #define TW_WHEEL_RUN_H
@@ -63,7 +65,7 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
-static inline _Atomic uint32_t *tw__batch_flags(tw_batch *batch)
+static inline _Atomic uint32_t *tw__batch_flag_word(tw_batch *batch)
 {
 	return (_Atomic uint32_t *)&tw__batch_chunk(batch)->holder_count;
 }
@@ -88,8 +90,7 @@ static inline unsigned tw__batch_left(tw_batch *batch)
  */
 static inline void tw__batch_end_all(tw_batch *batch)
 {
-	tw_or_seq_cst(tw__batch_flags(batch),
-		      TW__BATCH_ENDED); /* a claim beside it may see either */
+	tw_or_relaxed(tw__batch_flag_word(batch), TW__BATCH_ENDED);
 }
 
 /* n claimed entries are over. The batch may be gone afterwards. */
