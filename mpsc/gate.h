@@ -13,8 +13,8 @@
  * sides use sequentially consistent operations. Closing is the same pair with the end of ACCEPTING
  * in PARKED's place.
  *
- * If membarrier is refused later than at creation, park sleeps no longer than a tick, and close
- * answers -ENOTSUP (close.c).
+ * If the kernel refuses membarrier later than at creation, park sleeps no longer than a tick, and
+ * close returns -ENOTSUP (close.c).
  *
  * Pairing table
  *   GATE1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver

@@ -277,8 +277,8 @@ static enum packed lane_pack(struct tw__lane *lane, bool look)
 }
 
 /*
- * Packs when there is twice what was left the last time: each push pays for two copies at most.
- * True: there is much, of which little is dead.
+ * Packs when the backlog is twice what the last packing left, so each push pays for two copies at
+ * most. True: the backlog has grown, and few of its entries are dead.
  */
 static bool pack_if_it_pays(struct tw__lane *lane)
 {

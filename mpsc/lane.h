@@ -36,8 +36,8 @@
  *       only try: a producer takes a new segment instead, or does not pack. A packing holds it, so
  *       that no segment that it reads is freed.
  *
- * Rejected: a ring (its size is its bound); packing in place, under a lock (a producer that is
- * preempted keeps the driver from what is due).
+ * Rejected: a ring (its size is its bound); packing in place under a lock (a preempted producer
+ * would hold up due timers).
  */
 #ifndef TW_MPSC_LANE_H
 #define TW_MPSC_LANE_H

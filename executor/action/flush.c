@@ -1,4 +1,4 @@
-/* The flusher: runs what is due, a batch at a time. Calls end.c and executor/base. */
+/* The flusher runs due actions and immediates, a batch at a time. Calls end.c and executor/base. */
 
 #include "executor/action/internal.h"
 #include "mpsc/base/process.h"
@@ -145,7 +145,7 @@ static bool anything_left(const tw_action_scheduler *scheduler)
 }
 
 /*
- * How much a thread serves for others, who may bring actions as fast as it runs them. Without a
+ * The most that one thread runs: others may submit actions as fast as it runs them. Without a
  * service there is no executor that could go on.
  */
 enum { MOST_SERVED = 64 };

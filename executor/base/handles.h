@@ -30,7 +30,7 @@ struct tw__node {
 	_Atomic uint32_t generation;
 	uint32_t next;  /* free: the next one's index + 1; 0: none */
 	uint32_t index; /* constant while the slab has memory */
-	/* the owner's, for whatever */
+	/* the owner's */
 	uint8_t state, flags, mode, missed;
 	_Atomic(struct tw__object *) owner; /* NULL: it is free, or has ended */
 };
@@ -64,7 +64,7 @@ void tw__nodes_fini(struct tw__nodes *nodes);
 /* A node has what its last owner left, or zeros. Returns 0, -ENOMEM, or -EAGAIN: all are in use. */
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out);
 
-/* Others who want the lock while this many are put still spin. */
+/* Nodes that are put under one hold: a thread that waits for the lock still spins. */
 enum { TW__NODE_BATCH = 16 };
 
 struct tw__node_batch {

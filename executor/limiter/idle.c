@@ -1,4 +1,4 @@
-/* What a limiter tells of itself: events, its results, and idle listeners. Calls lock.c. */
+/* The limiter's events, its results, and its idle listeners. Calls lock.c. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"

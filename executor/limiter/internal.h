@@ -4,7 +4,7 @@
  * the lock.
  *
  *   state of a job                                  next, and who makes the change, under the lock
- *   COMING    not accepted yet, or in the inbox     QUEUED: submit; who takes the inbox
+ *   COMING    not accepted yet, or in the inbox     QUEUED: submit; a look at the inbox
  *   QUEUED    in line                               RUNNING: a runner
  *   RUNNING   an attempt is in progress             ENDED: its runner; complete
  *   ENDED     its `stop` has not returned           ASKING, DELAYED: the thread that called `stop`
@@ -12,17 +12,17 @@
  *   DELAYED   it waits for its next attempt         QUEUED: the tick thread
  *   any of these                                    SETTLED: all of them; the tick thread at a
  *                                                   timeout; cancel and close if the job waits
- *   SETTLED   its result is final                   TOLD: who has called `done`
- *   TOLD      `release` has not returned            FINISHED: who has called it
+ *   SETTLED   its result is final                   TOLD: the thread that called `done`
+ *   TOLD      `release` has not returned            FINISHED: the thread that called `release`
  *   FINISHED  the node goes when its timer is in, and nobody waits for it or its result
  *
  * The total timeout settles a job in any state. Its attempt may go on then (it has permits), and so
  * may retry.allow (ASKED): `release` waits for both, `done` does not.
  *
- * User code that is due follows from the state and the flags (tw__job_go_on). The thread that
- * brought the change calls it. The job is BUSY meanwhile: who changes it then leaves the rest to
- * that thread. The tick thread calls nothing: it leaves the job, BUSY, in the list `tells`, for the
- * executor or for a close that drops.
+ * The state and the flags say which user code comes next (tw__job_go_on). The thread that changed
+ * the state calls it. The job is BUSY meanwhile: a thread that changes it then leaves the calls to
+ * the first thread. The tick thread calls nothing: it leaves the job, BUSY, in the list `tells`,
+ * for the executor or for a close that drops.
  *
  * Runners. A permit is not given to a certain job: a runner takes the first in line. A work that
  * calls a user's function is submitted again before, so a function that blocks holds up nobody.

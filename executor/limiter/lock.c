@@ -3,12 +3,13 @@
  * start.
  *
  * Inbox. Where a submit has nothing to decide (no bound, no results, no refusal while paused), a
- * plain job comes in without the lock. Who takes the lock takes over what is there, in the order of
- * the submits: so each job whose submit has returned is known under the lock.
+ * plain job comes in without the lock. The thread that takes the lock takes over the inbox, in the
+ * order of the submits: so each job whose submit has returned is known under the lock.
  *
  * ACTIVE in the object's word means that somebody will take the lock and look: `run` is out; or all
- * permits are out, the limiter is paused, or no token is there, and who ends that looks. A submit
- * that finds it not raised raises it, and submits `run`. Who gives up the lock
+ * permits are out, the limiter is paused, or no token is there, and the thread that ends that state
+ * looks. A submit that finds ACTIVE not raised raises it, and submits `run`. A thread that gives up
+ * the lock
  *   - submits `run` if a job may start and it is not out. If ACTIVE is not raised, it is raised
  *     first; if a submit was faster, that submits `run`;
  *   - rests if ACTIVE is raised and nobody will look. That fails if a job has come, which is taken

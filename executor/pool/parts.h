@@ -20,8 +20,8 @@
  *    worker is on its way at any time (G9), and it calls the next.
  * 2. If such an item waits, none searches and none sleeps, the starter is awake (threads.c). It is
  *    the last of the sleepers.
- * 3. The lock guards who searches and who sleeps. `wanted` says whether a push has to call one, so
- *    most pushes and takes need no lock.
+ * 3. The lock guards the counts of searching and of sleeping workers. `wanted` says whether a push
+ *    has to wake one, so most pushes and takes need no lock.
  * 4. A claim reads nothing of a batch before its CAS of `open`, after which the batch cannot
  *    return. A batch that has been submitted again meanwhile has runs left to claim as well.
  * 5. What a thread submits may run, and lead to the pool's end, while it still looks for a sleeper.

@@ -1,6 +1,6 @@
 /*
- * Who takes what from the pool's queue, who wakes whom, and how a worker sleeps. The rules:
- * parts.h.
+ * How workers take items from the pool's queue, how pushes wake workers, and how a worker sleeps.
+ * The rules: parts.h.
  */
 #include "executor/pool/parts.h"
 

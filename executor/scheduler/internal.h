@@ -32,7 +32,7 @@
 
 enum tw__task_state { TW__TASK_READY, TW__TASK_DELAYED, TW__TASK_RUNNING, TW__TASK_ENDED };
 
-/* Whom to tell of a task's end. */
+/* What is called at a task's end. */
 struct tw__told {
 	tw_scheduler_done_fn *done;
 	void *arg, *context; /* the submitter's */

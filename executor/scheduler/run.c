@@ -69,7 +69,7 @@ void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n)
 
 /* ------------------------------------------------------------------------- turns */
 
-/* Turns of tasks in one slice, on a clock that stands still too; beyond it, for expired tasks. */
+/* The most turns in one slice, if the clock does not move; and beyond it, for expired tasks. */
 enum { MOST_TURNS = 1024, MOST_TURNS_BEYOND = 32 };
 
 static bool is_over(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now_ns)

@@ -1,5 +1,5 @@
 /*
- * The semaphore: one word for permits, and a line of those who wait.
+ * The semaphore: one word for permits, and a line of waiters.
  *
  * While nobody waits, acquire and release are one compare-and-swap. All else takes the lock.
  *
@@ -14,7 +14,7 @@
  *   start         WAITERS, held + n <= cap     held + n   locked; n of the first, while it fits
  *   take back     any                          held - n,  locked; a refused function is in line
  *                                              WAITERS    again
- *   last leaves   WAITERS                      none       who empties the line, locked
+ *   last leaves   WAITERS                      none       the last waiter, locked
  *   resize        any                          cap        set_capacity, locked; then start
  *
  * Start follows whatever may let the first waiter fit: permits that return, a capacity that grows,
@@ -22,11 +22,11 @@
  *
  * Invariants, whenever the lock is free: 1. WAITERS if and only if the line is not empty, 2. then
  * held + n > cap for the n of the first, or it was refused. 3. No permit is lost or doubled.
- * 4. Nobody is started before one who came earlier, except threads before a refused function.
+ * 4. No waiter starts before an earlier one, except threads before a refused function.
  *
  * A waiter, under the lock: QUEUED (in line) -> COMING (it has permits; a function's work is with
  * the executor). A function: -> RUNNING -> its node is put. A cancel of one that is COMING makes it
- * ENDED, and its permits go on; who gets its work next puts it.
+ * ENDED, and its permits go on; the executor's call of its work puts the node.
  *
  * A function that the executor refuses gives its permits back, and is in line again, in its old
  * place. Threads get the permits. Functions are started again at the next tick.
@@ -90,7 +90,7 @@ struct tw_semaphore {
 	_Atomic uint64_t word;
 	/* What follows is under the object's lock. */
 	struct tw__line line;
-	struct tw__line chosen;            /* have permits; semaphore_unlock tells them */
+	struct tw__line chosen;            /* have permits; semaphore_unlock starts them */
 	uint64_t waiting, waiting_threads; /* in line */
 	uint64_t came;                     /* waiters, and functions that found permits */
 	uint64_t out;                      /* functions that have permits, and are not over */

@@ -1,4 +1,4 @@
-/* The semaphore's calls, and who gets permits. Calls the base. See internal.h. */
+/* The semaphore's calls, and how permits are granted. Calls the base. See internal.h. */
 #include "executor/semaphore/internal.h"
 
 #include "mpsc/base/atomics.h"
@@ -107,8 +107,8 @@ static void take_back(tw_semaphore *s, struct tw__line *refused)
 }
 
 /*
- * Unlocks, and tells those that are chosen. No function runs in here, whatever the executor is. If
- * it refuses some, the driver looks for them in the next tick.
+ * Unlocks, wakes the chosen threads and submits the chosen functions. No function runs in here. If
+ * the executor refuses some, the driver looks for them in the next tick.
  */
 static void semaphore_unlock(tw_semaphore *s)
 {

@@ -17,14 +17,14 @@
  * thread that takes it out of the inbox.
  *
  *   state      where it is                      who may change the state, the lock held
- *   COMING     in the inbox                     who takes it, a cancel
+ *   COMING     in the inbox                     a look at the inbox, a cancel
  *   QUEUED     in the line                      the runner, a cancel, close
- *   DELAYED    with its timer, or due and in    who takes it, a cancel, close
+ *   DELAYED    with its timer, or due and in    a look at the inbox, a cancel, close
  *              the inbox
  *   RUNNING    with the runner                  the runner, a cancel
  *   STOPPED    the same, and cancelled          the runner: a series ends
- *   RELEASING  with who calls its release       that thread
- *   ENDED      away, and over                   who takes it puts it
+ *   RELEASING  its release is being called      the thread that calls it
+ *   ENDED      away, and over                   a look at the inbox puts its node
  *
  *   flag       meaning
  *   OPTIONS    context, release, name and period are set

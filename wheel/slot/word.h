@@ -327,7 +327,7 @@ enum tw__kind {
 	TW__KIND_FILE,
 	/* of a timer that comes back from an executor: armed again, or not due; value: in ticks */
 	TW__KIND_BACK,
-	/* lane's base: what sequence number `value` stands for; the generation's bits: drain.c */
+	/* lane's base: the instant of sequence number `value`; the generation's bits: drain.c */
 	TW__KIND_EPOCH
 };
 

@@ -188,7 +188,7 @@ static void give_way(struct tw__group *group)
 		tw_cpu_relax();
 }
 
-/* The frame says which releases are owed, for those who would wait for one. */
+/* The frame says which releases are owed: a wait for one of them gets -EDEADLK. */
 static void call_releases(tw_service *service, struct tw__local *local, uint32_t slot)
 {
 	struct tw__run frame = {.outer = tw__current_run, .service = service};

@@ -93,7 +93,7 @@ template <class Rep, class Period> std::uint64_t timeout_ns(std::chrono::duratio
 	return delay_ns(d) > TW_MAX_DELAY_NS ? TW_FOREVER : delay_ns(d);
 }
 
-/* What lies before the scale's zero is due immediately. */
+/* An instant before the scale's zero is due immediately. */
 inline std::uint64_t instant_ns(time_point at) noexcept
 {
 	return static_cast<std::uint64_t>(std::max(at, time_point()).time_since_epoch().count());

@@ -146,7 +146,7 @@ static const struct script closes[] = {
       {"beside 1 {close run}; until_closed; drop_all; close drop 1; stats dropped",
        "ETIMEDOUT, dropped=40"},
       {"let 0; joined 1; stats runs", "runs=1"}}},
-    {"what was asked for stays so: a higher mode joins",
+    {"a close keeps its mode: a later close with a higher mode joins it",
      {{"given real workers=1; timer 0 in=0 plain {stand 0}; begun 0; timer 1 in=3600000 plain",
        "run 0"},
       {"beside 1 {close run}; until_closed; beside 2 {close drain}; let 0; joined 2 1",

@@ -119,7 +119,7 @@ static const struct script scripts[] = {
        "readable, run 0, run 1, 2"},
       {"readable; poll 2; readable; poll 2; readable",
        "readable, run 2, run 3, 2, readable, run 4, run 5, 2, quiet"}}},
-    {"tells of close",
+    {"rings at a close",
      {{"given real by_hand; timer 0 in=3600000; descriptor; poll; readable; close drop; readable",
        "quiet, 0 dropped, readable"},
       {"poll; readable; poll; readable; descriptor", "ESHUTDOWN, readable, ESHUTDOWN, readable"}}},
@@ -244,8 +244,8 @@ Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 }
 
 /*
- * What is due later may wait in a lane until the next tick, whatever comes meanwhile, but not until
- * the lane is full.
+ * Entries of later ticks may wait in a lane until the next tick, also while more entries come. They
+ * do not wait until the lane is full.
  */
 Test(driver_real_loop, what_comes_later_is_drained_once_a_tick_or_before_its_lane_is_full)
 {

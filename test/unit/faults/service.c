@@ -157,7 +157,7 @@ Test(faults_service, first_schedule_of_a_thread)
 }
 
 static const struct script scripts[] = {
-    /* nothing is lost; what was accepted runs */
+    /* each accepted timer runs */
     {"a schedule when its lane cannot grow",
      {{"given mapped; timer 0 in=1 plain; no_memory; fill; timer 1 in=1; timer 2 in=1 plain; "
        "memory; validate",

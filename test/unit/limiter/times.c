@@ -115,7 +115,7 @@ static const struct script scripts[] = {
      {{"submit 0 error=EIO retries=3 delay=5", "start 0"},
       {"cancel 0; result 0 attempts", "0 cancelled, CANCELLED, attempts=1"},
       {"advance 20", ""}}},
-    {"cancelled while it runs: is told once, settles when it ends, and is not retried",
+    {"cancelled while it runs: `stop` is called once, it settles when it ends, and is not retried",
      {{"given limit=2; submit 0 held retries=3; submit 1 held", "start 0, start 1"},
       {"is_cancelled 0", "goes on"},
       {"cancel 0; cancel 0; is_cancelled 0", "stop 0 cancelled, RUNNING, RUNNING, is cancelled"},

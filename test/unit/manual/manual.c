@@ -107,7 +107,7 @@ static const struct script scripts[] = {
     {"what waited runs up to the budget",
      {{"given own; timer 0..5 in=1 plain; drive 1; pump 0; pump 2; pump; pump; told",
        "@1 0, run 0, run 1, 2, run 2, run 3, run 4, run 5, 4, 0, told 1"}}},
-    {"a run that comes into the empty queue is told of, once",
+    {"a run that comes into the empty queue is notified once",
      {{"given own; timer 0..63 in=1 plain silent; told; drive 1; told; pump 63",
        "told 0, @1 told 1, 63"},
       {"timer 0 in=1 plain silent; drive 1; told; pump; timer 0 in=1 plain; drive 1; told; pump",

@@ -254,7 +254,7 @@ static void block_until(void *arg)
 
 /*
  * More strands wait than the pool's ring has cells, and nobody drives the service meanwhile. The
- * pool counts each as one, whatever it has to do.
+ * pool counts each strand as one item.
  */
 Test(strand_real_pool, more_strands_than_the_ring_has_cells_need_no_tick_and_are_in_the_gauge)
 {
