@@ -265,7 +265,8 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 
 /* -------------------------------------------------------------------- magazines */
 
-enum { FEW_SLOTS = 16 };
+/* With fewer, schedules would look too often: a look comes after as many as there were. */
+enum { FEW_SLOTS = TW__MAGAZINE_MIN / 2 };
 
 static void set_limits(struct tw__magazine *magazine)
 {
