@@ -73,7 +73,8 @@ static bool start_request(tw_service *service, struct connection *c, uint64_t ti
 
 static bool tear_down(tw_service *service, struct connection *c)
 {
-	bool ok = tw_group_close(service, c->timers) == 0; /* a request that comes now is refused */
+	/* a request that comes now is refused */
+	bool ok = tw_group_close(service, c->timers, NULL, NULL) == 0;
 	ok = ok && !start_request(service, c, TW_SECOND);
 	ok = ok && tw_group_cancel_wait(service, c->timers, TW_FOREVER) == TW_CANCELLED;
 	ok = ok && tw_group_destroy(service, c->timers) == 0;

@@ -61,13 +61,7 @@ TW_API int tw_group_cancel_wait(tw_service *service, tw_group group, uint64_t ti
 
 /*
  * Cancels all members, and refuses new ones for good: scheduling with the group returns -ESHUTDOWN.
- *
- * Calls, returns: as tw_group_cancel.
- */
-TW_API int tw_group_close(tw_service *service, tw_group group);
-
-/*
- * Closes the group, and calls fn(arg) once when all members have ended.
+ * Calls fn(arg) once when all members have ended. fn may be NULL.
  *
  * When fn is called, no callback and no release of a member runs, and none will be called. So fn
  * may free what the members used, and destroy the group.
@@ -77,15 +71,16 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  *
  * Calls: releases, as tw_group_cancel.
  * Returns:
- *   0            fn will be called
- *   -EALREADY    the group has a completion already
+ *   0            closed; fn will be called
+ *   -EALREADY    the group has an fn already
  *   -ENOENT      the group was destroyed, or never was
- *   -ESHUTDOWN   the service's close has returned 0, or is about to; fn is not called
+ *   -ESHUTDOWN   the service's close has returned 0, or is about to; fn, which is not NULL, is not
+ *                called
  */
-TW_API int tw_group_close_then(tw_service *service, tw_group group, tw_fn *fn, void *arg);
+TW_API int tw_group_close(tw_service *service, tw_group group, tw_fn *fn, void *arg);
 
 /*
- * Closes the group and gives up its handle. It does not wait for members: see tw_group_close_then.
+ * Closes the group and gives up its handle. It does not wait for members: see tw_group_close.
  *
  * Calls: as tw_group_cancel.
  * Returns:

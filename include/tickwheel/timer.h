@@ -163,14 +163,6 @@ enum { TW_RESET_KEPT = 1 };
  */
 TW_API int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns);
 
-/*
- * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
- * Reads no clock.
- *
- * Returns: as tw_reset_earlier.
- */
-TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
-
 /* ------------------------------------------------------------------- cancel */
 
 /*

@@ -26,7 +26,6 @@ static void calls(void)
 	CALL(tw_reset(service, timer, MS));
 	CALL(tw_reset_at(service, timer, MS));
 	CALL(tw_reset_earlier(service, timer, 2 * MS));
-	CALL(tw_reset_earlier_at(service, timer, 2 * MS));
 	CALL(tw_set_period(service, series, MS));
 	CALL(tw_remaining(service, timer, &ns));
 	CALL(tw_disarm(service, persistent));
@@ -42,9 +41,9 @@ static void group_calls(void)
 	CALL(tw_group_stats(service, group, PLAIN(tw_group_stats)));
 	CALL(tw_group_cancel(service, group));
 	CALL(tw_group_cancel_wait(service, group, 0));
-	CALL(tw_group_close(service, group));
-	CALL(tw_group_close_then(service, group, nothing, NULL));
-	CALL(tw_group_close_then(service, group, nothing, NULL));
+	CALL(tw_group_close(service, group, NULL, NULL));
+	CALL(tw_group_close(service, group, nothing, NULL));
+	CALL(tw_group_close(service, group, nothing, NULL));
 	CALL(tw_schedule_task(service, TASK(.when_ns = MS, .group = group), &out));
 	CALL(tw_group_destroy(service, group));
 	CALL(tw_schedule_task(service, TASK(.when_ns = MS, .group = group), &out));
@@ -52,8 +51,8 @@ static void group_calls(void)
 	CALL(tw_group_stats(service, group, PLAIN(tw_group_stats)));
 	CALL(tw_group_cancel(service, group));
 	CALL(tw_group_cancel_wait(service, group, 0));
-	CALL(tw_group_close(service, group));
-	CALL(tw_group_close_then(service, group, nothing, NULL));
+	CALL(tw_group_close(service, group, NULL, NULL));
+	CALL(tw_group_close(service, group, nothing, NULL));
 }
 
 /* What may need memory: only calls that change no handle of the table. */
@@ -69,7 +68,6 @@ static void growing_calls(void)
 	CALL(tw_reset(service, timer, 9 * MS));
 	CALL(tw_reset_earlier(service, timer, MS));
 	CALL(tw_reset(service, timer, 9 * MS));
-	CALL(tw_reset_earlier_at(service, timer, 0));
 	tw_service *fresh;
 	MUST(tw_service_create(&fresh, STRUCT(tw_service_config, .drive = TW_DRIVE_MANUAL,
 					      .executor = tw_executor_inline())));
@@ -90,7 +88,6 @@ static void bad(void)
 	CALL(tw_reset(service, (tw_timer){0}, MS));
 	CALL(tw_reset_at(service, (tw_timer){0}, MS));
 	CALL(tw_reset_earlier(service, (tw_timer){0}, MS));
-	CALL(tw_reset_earlier_at(service, (tw_timer){0}, MS));
 	CALL(tw_set_period(service, series, 0));
 	CALL(tw_set_period(service, series, TOO_LONG));
 	CALL(tw_set_period(service, timer, MS));
@@ -113,7 +110,6 @@ static void from_the_callback(void *arg)
 	CALL(tw_reset(service, running, MS));
 	CALL(tw_reset_at(service, running, MS));
 	CALL(tw_reset_earlier(service, running, MS));
-	CALL(tw_reset_earlier_at(service, running, MS));
 	CALL(tw_remaining(service, running, &ns));
 	CALL(tw_cancel(service, running));
 	calls();
@@ -140,7 +136,6 @@ static void of_a_running_timer(void)
 	CALL(tw_reset(threaded, out, MS));
 	CALL(tw_reset_at(threaded, out, MS));
 	CALL(tw_reset_earlier(threaded, out, MS));
-	CALL(tw_reset_earlier_at(threaded, out, MS));
 	CALL(tw_remaining(threaded, out, &ns));
 	CALL(tw_cancel(threaded, out));
 	CALL(tw_cancel_wait(threaded, out, 0));
@@ -184,7 +179,6 @@ static void in_a_full_lane(void)
 	CALL(tw_reset(small, one, TW_SECOND));
 	CALL(tw_reset_at(small, one, 0));
 	CALL(tw_reset_earlier(small, one, TW_SECOND));
-	CALL(tw_reset_earlier_at(small, one, 0));
 	MUST(tw_service_destroy(small));
 }
 

@@ -408,7 +408,7 @@ inline call()
 	}
 }
 
-active proctype closer() /* tw_group_close_then */
+active proctype closer() /* tw_group_close */
 {
 	LOCALS;
 	tag[0] > 0;

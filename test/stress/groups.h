@@ -111,7 +111,7 @@ static struct life *give_birth(void)
 
 static void close_then(struct life *life)
 {
-	int answer = tw_group_close_then(groups.service, life->group, complete, life);
+	int answer = tw_group_close(groups.service, life->group, complete, life);
 	expect_answer(answer == -EALREADY || answer == -ESHUTDOWN ? 0 : answer, 0);
 	if (answer == 0 && atomic_fetch_add(&life->given, 1) != 0)
 		violation_by(NULL, "a second completion is accepted");
@@ -130,7 +130,7 @@ static void make_again(_Atomic(struct life *) *place, struct life *life, enum en
 		return;
 	}
 	if (ending == CLOSE_AND_DESTROY)
-		expect_answer(tw_group_close(groups.service, life->group), 0);
+		expect_answer(tw_group_close(groups.service, life->group, NULL, NULL), 0);
 	if (ending == CLOSE_THEN)
 		life->destroys = true; /* nobody else does */
 	if (ending >= CLOSE_THEN)

@@ -178,7 +178,7 @@ static void meddle_with_nobody(uint64_t *seed)
 			      : shared.strangers[random_below(seed, STRANGERS)].id};
 	int answers[] = {tw_reset(shared.service, timer, delay_ns),
 			 tw_reset_at(shared.service, timer, now_ns + delay_ns),
-			 tw_reset_earlier_at(shared.service, timer, now_ns + delay_ns),
+			 tw_reset_earlier(shared.service, timer, delay_ns),
 			 tw_remaining(shared.service, timer, &left_ns)};
 	if (tw_cancel(shared.service, timer) != TW_GONE ||
 	    tw_cancel_wait(shared.service, timer, TW_FOREVER) != TW_GONE ||

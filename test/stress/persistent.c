@@ -84,10 +84,10 @@ static void arm(struct subject *s, uint64_t *seed)
 {
 	uint64_t delay_ns = random_delay(seed);
 	unsigned dice = (unsigned)random_below(seed, 8);
-	int answer =
-	    dice == 0 ? tw_reset_earlier_at(service, handle(s), tw_service_now(service) + delay_ns)
-	    : dice == 1 ? tw_reset_at(service, handle(s), tw_service_now(service) + delay_ns)
-			: tw_reset(service, handle(s), delay_ns);
+	int answer = dice == 0 ? tw_reset_earlier(service, handle(s), delay_ns)
+		     : dice == 1
+			 ? tw_reset_at(service, handle(s), tw_service_now(service) + delay_ns)
+			 : tw_reset(service, handle(s), delay_ns);
 	expect(answer == 0 || answer == -ENOENT || answer == -ECANCELED || answer == -EAGAIN ||
 		   (dice == 0 && answer == TW_RESET_KEPT),
 	       "an arming", s, answer);

@@ -171,11 +171,8 @@ static void reset(const struct words *words)
 
 static void earlier(const struct words *words)
 {
-	tw_service *service = all.rig.service;
 	EACH_NUMBER (words, n)
-		say_reset(has_option(words, "at")
-			      ? tw_reset_earlier_at(service, all.timers[n].id, instant_of(words))
-			      : tw_reset_earlier(service, all.timers[n].id, ms_of(words, "by")));
+		say_reset(tw_reset_earlier(all.rig.service, all.timers[n].id, ms_of(words, "by")));
 }
 
 static void set_period(const struct words *words)
@@ -259,7 +256,7 @@ static void group_wait(const struct words *words)
 static void group_close(const struct words *words)
 {
 	EACH_NUMBER (words, n)
-		say_answer(tw_group_close(all.rig.service, all.groups[n].id));
+		say_answer(tw_group_close(all.rig.service, all.groups[n].id, NULL, NULL));
 }
 
 static void group_destroy(const struct words *words)
@@ -282,7 +279,7 @@ static void then(const struct words *words)
 {
 	struct group *ended = &all.groups[words->number[0]];
 	ended->at_end = words->in_run;
-	say_answer(tw_group_close_then(all.rig.service, ended->id, end_group, ended));
+	say_answer(tw_group_close(all.rig.service, ended->id, end_group, ended));
 }
 
 static void members(const struct words *words)

@@ -11,7 +11,7 @@
  *                        other: its executor is the queue; group=N; named=N: under this context;
  *                        stays=MS: nobody looks while it runs; {CALLS}, in its first run or
  *                        times=N runs; [CALLS]
- *   reset N.. by=MS, or at=MS; earlier N.. likewise; says KEPT
+ *   reset N.. by=MS, or at=MS; earlier N.. by=MS; says KEPT
  *   cancel N.., cancel_wait N.. within=MS, disarm N..
  *   left N..             says "left 5", or an error
  *   self                 says "self 0", or "self none"

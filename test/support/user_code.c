@@ -92,7 +92,7 @@ static void release_of_a_timer(void)
 static void completion_of_a_group(void)
 {
 	expect_eq(tw_group_create(&group, service), 0);
-	expect_eq(tw_group_close_then(service, group, calls, service), 0);
+	expect_eq(tw_group_close(service, group, calls, service), 0);
 }
 
 static void submit_job(struct tw_limiter_task task)

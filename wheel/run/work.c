@@ -203,10 +203,10 @@ static void completion_run(struct tw__work *work)
 		completion_call(service, fn, arg);
 }
 
-int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *arg)
+int tw_group_close(tw_service *service, tw_group handle, tw_fn *fn, void *arg)
 {
-	if (!service || !fn)
-		return tw__invalid("%s is NULL", service ? "fn" : "service");
+	if (!fn)
+		return tw__group_end(__func__, service, handle, TW__GROUP_CLOSES);
 	int r = tw__service_check(service);
 	if (r)
 		return r;

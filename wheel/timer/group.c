@@ -247,7 +247,7 @@ int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
 	return serial;
 }
 
-static int group_end(const char *call, tw_service *service, tw_group group, enum tw__group_end end)
+int tw__group_end(const char *call, tw_service *service, tw_group group, enum tw__group_end end)
 {
 	int64_t r = tw__group_cancel(call, service, group, end, NULL);
 	return r < 0 ? (int)r : 0;
@@ -255,17 +255,12 @@ static int group_end(const char *call, tw_service *service, tw_group group, enum
 
 int tw_group_cancel(tw_service *service, tw_group group)
 {
-	return group_end(__func__, service, group, TW__GROUP_STAYS);
-}
-
-int tw_group_close(tw_service *service, tw_group group)
-{
-	return group_end(__func__, service, group, TW__GROUP_CLOSES);
+	return tw__group_end(__func__, service, group, TW__GROUP_STAYS);
 }
 
 int tw_group_destroy(tw_service *service, tw_group group)
 {
-	return group_end(__func__, service, group, TW__GROUP_DIES);
+	return tw__group_end(__func__, service, group, TW__GROUP_DIES);
 }
 
 /* In a callback or release of a member, however deep. */

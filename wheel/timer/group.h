@@ -194,4 +194,7 @@ enum tw__group_end { TW__GROUP_STAYS, TW__GROUP_CLOSES, TW__GROUP_DIES };
 int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
 			 enum tw__group_end end, const struct tw__completion *then);
 
+/* The same without a completion: 0, or an errno. */
+int tw__group_end(const char *call, tw_service *service, tw_group group, enum tw__group_end end);
+
 #endif

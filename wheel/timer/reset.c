@@ -237,11 +237,6 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	return reset(__func__, service, timer, false, delay_ns, true);
 }
 
-int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
-{
-	return reset(__func__, service, timer, true, deadline_ns, true);
-}
-
 /* ------------------------------------------------------------------- disarm */
 
 static int not_persistent(void)

@@ -14,7 +14,7 @@ namespace detail
 {
 inline void end_group(tw_service *service, tw_group group) noexcept
 {
-	static_cast<void>(tw_group_close(service, group));
+	static_cast<void>(tw_group_close(service, group, nullptr, nullptr));
 	static_cast<void>(tw_group_cancel_wait(service, group, TW_FOREVER));
 	static_cast<void>(tw_group_destroy(service, group));
 }
@@ -63,7 +63,7 @@ class group : public detail::handle_owner<tw_group, detail::end_group>
 	/* Cancels the members, and refuses new ones (ESHUTDOWN). */
 	void close() noexcept
 	{
-		static_cast<void>(tw_group_close(service_, handle_));
+		static_cast<void>(tw_group_close(service_, handle_, nullptr, nullptr));
 	}
 	/*
 	 * Closes the group, and calls f() once when all members have ended. f may destroy what the
@@ -72,8 +72,8 @@ class group : public detail::handle_owner<tw_group, detail::end_group>
 	template <class F> void close_then(F &&f, on_error error = {})
 	{
 		auto close = [&](void *kept) {
-			return tw_group_close_then(
-			    service_, handle_, detail::callable<std::decay_t<F>>::run_once, kept);
+			return tw_group_close(service_, handle_,
+					      detail::callable<std::decay_t<F>>::run_once, kept);
 		};
 		detail::hand_over(std::forward<F>(f), close, error, "tickwheel: close_then");
 	}

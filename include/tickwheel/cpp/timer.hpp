@@ -69,10 +69,6 @@ class timer : public detail::handle_owner<tw_timer, detail::end_timer>
 	{
 		return moved(tw_reset_earlier, detail::delay_ns(delay), error);
 	}
-	bool reset_earlier_at(time_point deadline, on_error error = {})
-	{
-		return moved(tw_reset_earlier_at, detail::instant_ns(deadline), error);
-	}
 
 	/* Of a persistent timer (service::persistent): it does not run until reset arms it. */
 	outcome disarm() noexcept

@@ -31,7 +31,7 @@ static void free_in_release(void *arg, enum tw_fate fate)
 static void close_only(void *arg)
 {
 	struct client *c = arg;
-	tw_group_close(c->service, c->timers);
+	tw_group_close(c->service, c->timers, NULL, NULL);
 }
 
 static struct client *open_client(tw_service *service)

@@ -39,7 +39,7 @@ static struct connection *open_connection(tw_service *service, tw_fn *fn)
 
 static void wrong_free(struct connection *c)
 {
-	tw_group_close(c->service, c->timers);
+	tw_group_close(c->service, c->timers, NULL, NULL);
 	tw_group_destroy(c->service, c->timers);
 	free(c);
 }

@@ -23,7 +23,7 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 	for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) {
 		expect_eq(tw_group_cancel(rig.service, stale[i]), -ENOENT);
 		expect_eq(tw_group_cancel_wait(rig.service, stale[i], TW_FOREVER), -ENOENT);
-		expect_eq(tw_group_close(rig.service, stale[i]), -ENOENT);
+		expect_eq(tw_group_close(rig.service, stale[i], NULL, NULL), -ENOENT);
 		expect_eq(tw_group_destroy(rig.service, stale[i]), -ENOENT);
 		expect_eq(tw_group_stats(rig.service, stale[i], &stats), -ENOENT);
 		if (stale[i].id)

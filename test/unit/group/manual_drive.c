@@ -20,7 +20,7 @@ Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 	rig_advance(&rig, 20 * MS);
 	int runs = series.runs;
 	expect_ge(runs, 20);
-	expect_eq(tw_group_close(rig.service, group), 0);
+	expect_eq(tw_group_close(rig.service, group, NULL, NULL), 0);
 	rig_advance(&rig, MS);
 	expect_eq(series.runs, runs);
 	expect_released(&series, TW_FATE_CANCELLED);

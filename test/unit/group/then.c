@@ -1,4 +1,4 @@
-/* tw_group_close_then: the completion is called once, when all members have ended. */
+/* tw_group_close: the completion is called once, when all members have ended. */
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
@@ -17,8 +17,8 @@ Test(group_then, keeps_the_storage_of_its_group)
 	tw_group ending = group_of(&rig), empty = group_of(&rig);
 	struct probe member = PROBE(&rig, 1);
 	expect_eq(schedule_in(&member, ending, HOUR, true), 0);
-	expect_eq(tw_group_close_then(rig.service, ending, count, &calls), 0);
-	expect_eq(tw_group_close_then(rig.service, empty, count, &calls), 0);
+	expect_eq(tw_group_close(rig.service, ending, count, &calls), 0);
+	expect_eq(tw_group_close(rig.service, empty, count, &calls), 0);
 	expect_eq(tw_group_destroy(rig.service, ending), 0);
 	expect_eq(tw_group_destroy(rig.service, empty), 0);
 	tw_group other = group_of(&rig);

@@ -40,7 +40,6 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_reset, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_earlier, "service", NULL, timer, 0);
-	NULL_ROW(tw_reset_earlier_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_set_period, "service", NULL, timer, 0);
 	NULL_ROW(tw_disarm, "service", NULL, timer);
 	NULL_ROW(tw_cancel, "service", NULL, timer);
@@ -50,8 +49,7 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_group_create, "service", &group, NULL);
 	NULL_ROW(tw_group_cancel, "service", NULL, group);
 	NULL_ROW(tw_group_cancel_wait, "service", NULL, group, 0);
-	NULL_ROW(tw_group_close, "service", NULL, group);
-	NULL_ROW(tw_group_close_then, "service", NULL, group, misuse_fn, NULL);
+	NULL_ROW(tw_group_close, "service", NULL, group, misuse_fn, NULL);
 	NULL_ROW(tw_group_destroy, "service", NULL, group);
 	NULL_ROW(tw_group_stats, "service", NULL, group, STRUCT(tw_group_stats));
 }
@@ -82,7 +80,6 @@ Test(misuse_timers, null_arguments)
 	NULL_ROW(tw_remaining, "out_ns", manual, timer, NULL);
 	NULL_ROW(tw_current, "out", NULL);
 	NULL_ROW(tw_group_create, "out", NULL, manual);
-	NULL_ROW(tw_group_close_then, "fn", manual, group, NULL, NULL);
 	NULL_ROW(tw_group_stats, "out", manual, group, NULL);
 	NULL_ROW(tw_run_one, "batch", NULL);
 	NULL_ROW(tw_clock_manual_create, "out", NULL, 0);
@@ -289,8 +286,6 @@ Test(misuse_timers, times_beyond_the_range)
 		    tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &out));
 	ROW(-ERANGE, "tw_reset: delay_ns" BAD, tw_reset(manual, armed, TOO_LONG));
 	ROW(-ERANGE, "tw_reset_earlier: delay_ns" BAD, tw_reset_earlier(manual, armed, TOO_LONG));
-	ROW(-ERANGE, "tw_reset_earlier_at: deadline_ns" BAD,
-	    tw_reset_earlier_at(manual, armed, UINT64_MAX));
 	REFUSED_ROW(-ERANGE, "tw_schedule_at: deadline_ns" BAD,
 		    tw_schedule_at(manual, UINT64_MAX, misuse_fn, NULL, &out));
 	ROW(-ERANGE, "tw_reset_at: deadline_ns" BAD, tw_reset_at(manual, armed, UINT64_MAX));
@@ -330,9 +325,9 @@ Test(misuse_timers, completions)
 {
 	tw_group group;
 	expect_eq(tw_group_create(&group, manual), 0);
-	expect_eq(tw_group_close_then(manual, group, misuse_fn, NULL), 0);
-	ROW(-EALREADY, "tw_group_close_then: the group has a completion already",
-	    tw_group_close_then(manual, group, misuse_fn, NULL));
+	expect_eq(tw_group_close(manual, group, misuse_fn, NULL), 0);
+	ROW(-EALREADY, "tw_group_close: the group has a completion already",
+	    tw_group_close(manual, group, misuse_fn, NULL));
 	expect_eq(tw_service_advance(manual, TW_NO_LIMIT), 0);
 }
 

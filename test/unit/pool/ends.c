@@ -104,7 +104,7 @@ static void *close_group(void *arg)
 {
 	struct round *round = arg;
 	faults_at_wakes(stay_in_call, NULL, round);
-	round->answer = tw_group_close_then(round->service, round->group, tell, round);
+	round->answer = tw_group_close(round->service, round->group, tell, round);
 	faults_at_wakes(NULL, NULL, NULL);
 	return NULL;
 }

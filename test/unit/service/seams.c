@@ -103,7 +103,7 @@ Test(service_seams, a_completion_that_is_given_back_to_a_sleeping_tick_thread_co
 	tw_group group = group_of(&rig);
 	struct probe member = PROBE(&rig, 1);
 	expect_eq(schedule_in(&member, group, HOUR, false), 0);
-	expect_eq(tw_group_close_then(rig.service, group, count_completion, NULL), 0);
+	expect_eq(tw_group_close(rig.service, group, count_completion, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		await_ticket(&queue);
 		await_sleep(rig.service);

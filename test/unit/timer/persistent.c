@@ -102,7 +102,7 @@ static const struct script scripts[] = {
       {"stats scheduled fired runs", "scheduled=1, fired=0, runs=2"}}},
     {"is moved while it is armed",
      {{"timer 0 in=10 persistent; reset 0 by=1000; reset 0 by=20; reset 0 by=34560000000", ""},
-      {"reset 0 by=30; earlier 0 at=40; earlier 0 at=15; drive 3600000", "KEPT, @15 run 0"},
+      {"reset 0 by=30; earlier 0 by=40; earlier 0 by=15; drive 3600000", "KEPT, @15 run 0"},
       {"earlier 0 by=9; reset 0 at=0; drive 1; cancel 0",
        "@3600000 run 0 late=3600000, @3600001 0 cancelled, CANCELLED"}}},
     {"is armed up to the end of the range",
