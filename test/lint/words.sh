@@ -4,7 +4,6 @@
 #   - lines with a comment, and lines of pages and models, beyond 100 columns; lines of scripts beyond 120
 #   - the patterns of test/lint/words/banned, in comments and pages
 #   - in public headers: a sentence above 30 words, and more than 14000 words in all
-#   - a public function without the one shape: a comment, with "Returns:" unless it is void
 # Knob: SHOWN, how many findings of a kind are shown (40).
 . "$(dirname "$0")/../support/script.sh"
 failed=0
@@ -34,9 +33,6 @@ long() {
 		if (count > 30) print $1 ": " count " words: " $3 }'
 }
 
-# Headers on standard input; prints functions without the one shape.
-shape() { xargs awk -f test/lint/words/shape.awk; }
-
 # Sentences on standard input; prints the number of words, if it is above $1.
 words_above() {
 	awk -F '\t' -v most="$1" '{ n = split($3, word, /[ \/]+/) }
@@ -58,8 +54,6 @@ plant="$work/plant"
 mkdir "$plant"
 cat >"$plant/bad.c" <<'END'
 /* The list is told of it. */
-TW_API int tw_told(void);
-
 int narrow; /* one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen */
 /*
  * One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -67,22 +61,15 @@ int narrow; /* one two three four five six seven eight nine ten eleven twelve th
  */
 END
 cat >"$plant/good.c" <<'END'
-/*
- * The list is notified.
- *
- * Threads: any.
- * Returns: 0
- */
-TW_API int tw_notified(void);
-
+/* The list is notified. */
 static const char text[] = "the text is told of at once, and it is beyond one hundred columns, but it is no comment";
 END
 finds() { [ -s "$work/found" ] || fail "the check of $1 does not find what is planted"; }
 spares() { [ ! -s "$work/found" ] || fail "the check of $1 refuses what is right"; }
-for check in wide banned long shape; do
+for check in wide banned long; do
 	for file in bad good; do
 		case $check in
-		wide | shape) echo "$plant/$file.c" | $check >"$work/found" ;;
+		wide) echo "$plant/$file.c" | $check >"$work/found" ;;
 		*) echo "$plant/$file.c" | comments | $check >"$work/found" ;;
 		esac
 		case $file in bad) finds $check ;; good) spares $check ;; esac
@@ -114,8 +101,6 @@ report "these patterns are banned (test/lint/words/banned)"
 headers | comments >"$work/headers"
 long <"$work/headers" >"$work/found"
 report "sentences of headers have at most 30 words"
-headers | shape >"$work/found"
-report "public functions have one shape"
 words_above 14000 <"$work/headers" >"$work/found"
 report "headers have at most 14000 words in all"
 

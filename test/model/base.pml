@@ -21,14 +21,20 @@
  *   mutant: PLAIN_PUBLISH    the word is published by a plain store, and its replacement timed at
  *                            once
  *   mutant: CLOCK_FIRST      the drain's reading is taken before the tail is loaded
+ *       /= tail;/s/^/reading = now; /; /^\t\treading = now;$/d
  *   mutant: EPOCH_ALONE      a number stands for the end of the tick it was published for, whenever
  *                            it was replaced
+ *       /:: lane_sequence/{n;N;d}
  *   mutant: ALWAYS_BLIND     the producer's estimate is never corrected
+ *       /the base/{n;n;n;N;N;N;d}
  *   mutant: CLOCK_ALONE      a base read from the clock may lie before one that was published and
  *                            counted from
+ *       s/MAX(now, counted)/now/
  *   mutant: OWN_ALONE        a deadline counted from a reading of the clock may lie before what an
  *                            epoch has led to
+ *       />= lane_base/s/$/ :: base_kind[head] == OWN/
  *   mutant: LATER_BASE       a forgotten number takes the base of the one that has its place
+ *       /raise_base();/{n;n;s/.\+/:: true ->/}
  */
 #define TIMERS 2
 #define TICK 1
@@ -94,11 +100,7 @@ active proctype producer()
 				counted = MAX(counted, base_ns)
 			:: !seen_open ->
 				base_kind[stored] = OWN;
-#ifdef CLOCK_ALONE
-				counted = now
-#else
 				counted = MAX(now, counted)
-#endif
 			fi;
 			word[stored] = counted;
 			seen = 0;
@@ -150,16 +152,10 @@ inline raise_to_stamp()
 {
 	if
 	:: lane_sequence != 0 ->
-#ifndef EPOCH_ALONE
 		replaced_at(lane_sequence);
 		raise_base();
-#endif
 		if
-#ifdef LATER_BASE
-		:: true ->
-#else
 		:: REMEMBERED(lane_sequence) ->
-#endif
 			instant = MAX(bases[lane_sequence % EPOCHS], lane_base);
 			raise_base()
 		:: else
@@ -182,15 +178,10 @@ inline read_base()
 /* drain_blindly, or file: the word is written if the base is later. */
 inline file()
 {
-#ifndef ALWAYS_BLIND
 	if
 	:: lane_guess >= lane_base && base_kind[head] != OWN /* blindly */
-#ifdef OWN_ALONE
-	:: base_kind[head] == OWN
-#endif
 	:: word[head] = MAX(word[head], lane_base)
 	fi;
-#endif
 	/* it will not be handed over early */
 	assert(MAX(word[head], lane_base) == word[head] || lane_guess < lane_base);
 	assert(word[head] >= entered[head]);                                        /* G1 */
@@ -226,13 +217,8 @@ active proctype driver()
 		:: head == TIMERS -> break
 		:: else
 		fi;
-#ifdef CLOCK_FIRST
-		reading = now;
-		upto = tail;
-#else
 		upto = tail;
 		reading = now;
-#endif
 		d_step {
 			raise_to_stamp();
 			do

@@ -21,12 +21,19 @@
  *
  *   run: BATCH  RUN1 OPEN RUN2 RUN3 RUN4, for G3
  *   mutant: CLAIM_BLIND    a claim does not see whether the word has changed
+ *       /open == c/{N;s/.\+/:: true -> open = c - 1; won = true/}
  *   mutant: READ_FIRST     a claim reads the batch's count before its CAS
+ *       /:: c > 0/s/$/ first = count;/; /^\t\t\tfi$/{n;n;N;N;N;d}
  *   mutant: SHOW_ALL       the worker shows its own first run, too
+ *       s/count - 1;/count;/
  *   mutant: QUEUED_FIRST   the batch is queued before its fields are written
+ *       /count = n;/d; /queued = true;/s/$/ count = n/
  *   mutant: COUNT_LATE     finish reads the chunk's count after its addition
+ *       /+ n;/d; /count;/s/^/atomic { finished = finished + n; total = finished }; /
  *   mutant: FINISH_FIRST   a run is finished with before it is run
+ *       /^\t:: won ->$/s/$/ finish(1);/; /claims++;/{N;s/.\+/won = false/}
  *   mutant: OUT_FIRST      batches_out falls before the chunk is returned
+ *       /:: total/s/$/ batches_out--;/; /batch_return:/{n;n;d}
  */
 
 byte open;                  /* runs left to claim */
@@ -53,26 +60,16 @@ inline run_entry(l, at)
 
 inline finish(n)
 {
-#ifndef COUNT_LATE
 	c = count;
-#endif
 	atomic { finished = finished + n; total = finished }; /* RUN2 */
-#ifdef COUNT_LATE
-	c = count;
-#endif
 	if
 	:: total == c ->
-#ifdef OUT_FIRST
-		batches_out--;
-#endif
 		atomic {
 			assert(!freed && !returned && round != 0); /* RUN2, RUN4 */
 			assert(runs_under_way == 0);
 			returned = true /* batch_return: RUN3 */
 		};
-#ifndef OUT_FIRST
 		batches_out-- /* RUN4 */
-#endif
 	:: else
 	fi;
 	c = 0
@@ -85,25 +82,16 @@ inline claim()
 	c = open; /* OPEN */
 	if
 	:: c > 0 ->
-#ifdef READ_FIRST
-		first = count;
-#endif
 		atomic {
 			if
-#ifdef CLAIM_BLIND
-			:: true -> open = c - 1; won = true
-#else
 			:: open == c -> open--; won = true /* OPEN */
 			:: open != c
-#endif
 			fi
 		};
-#ifndef READ_FIRST
 		if
 		:: won -> atomic { LOOK; first = count }
 		:: else
 		fi;
-#endif
 		index = first - c
 	:: else
 	fi;
@@ -116,15 +104,9 @@ inline work_on()
 	whose = round;
 	do
 	:: won ->
-#ifdef FINISH_FIRST
-		finish(1);
-		run_entry(whose, index);
-		won = false
-#else
 		run_entry(whose, index);
 		claims++;
 		claim()
-#endif
 	:: !won && open > 0 && claims > 0 -> claim() /* its CAS has failed */
 	:: !won && (open == 0 || claims == 0) -> break
 	od;
@@ -141,11 +123,7 @@ active proctype taker()
 end:	do
 	:: atomic { queued -> queued = false };
 		atomic { LOOK; index = 0; won = true };
-#ifdef SHOW_ALL
-		open = count;
-#else
 		open = count - 1;
-#endif
 		work_on();
 		atomic { total = 0; claims = 0; index = 0; whose = 0; won = false }
 	od
@@ -169,18 +147,13 @@ inline hand_out(l, n)
 {
 	atomic { round = l; finished = 0 };
 	batches_out++;
-#ifndef QUEUED_FIRST
 	count = n; /* RUN1 */
-#endif
 	skip
 }
 
 inline submit(n)
 {
 	queued = true;
-#ifdef QUEUED_FIRST
-	count = n
-#endif
 }
 
 active proctype driver()

@@ -17,8 +17,11 @@
  *
  *   run: BELL   G2 G9
  *   mutant: BELL ONE_EXCHANGE  the bell is not cleared once more after the descriptor was read
+ *       /^\tif$/,+3d
  *   mutant: BELL FORGET_OWED   a write that comes late is not expected any more
+ *       /^\tif$/s/^/atomic { if :: owed > 0 -> owed = 0 :: else fi }; /
  *   mutant: BELL LOOK_FIRST    the driver looks at what was pushed, and then arms the bell
+ *       /unseen = 0/d; s/arm();/unseen = 0; &/
  */
 #define RINGERS 3
 #define ROUNDS 2
@@ -72,15 +75,10 @@ inline arm()
 		:: else
 		fi
 	};
-#ifdef FORGET_OWED
-	atomic { if :: owed > 0 -> owed = 0 :: else fi };
-#endif
-#ifndef ONE_EXCHANGE
 	if
 	:: reads -> clear()
 	:: !reads
 	fi;
-#endif
 	reads = false
 }
 
@@ -89,13 +87,8 @@ active proctype driver()
 	bool reads;
 	do
 	:: atomic { written > 0 -> assert(owed != 0 || rung) /* G9: it will be read */ };
-#ifdef LOOK_FIRST
-		unseen = 0;
-#endif
 		arm();
-#ifndef LOOK_FIRST
 		unseen = 0
-#endif
 	:: atomic { done == RINGERS && written == 0 -> assert(unseen == 0) /* G2 */ }; break
 	od
 }

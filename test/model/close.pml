@@ -28,23 +28,35 @@
  *   run: DRAIN MEMBARRIER OTHER  G3 1.7 LAST PHASE
  *   mutant: DROP MEMBARRIER NO_BARRIER         the end of ACCEPTING is published without the heavy
  *                                              barrier
+ *       /MEMBARRIER/,+10d
  *   mutant: DROP SEQ_CST LIGHT_PUSH            the push is a mere release store
+ *       /#ifdef SEQ_CST/,+2d
  *   mutant: DROP MEMBARRIER NO_SECOND_LOOK     a schedule does not look at the gate after its push
+ *       /GATE2/d
  *   mutant: RUN MEMBARRIER RETRACT_BY_STORE    a schedule takes its timer back without a
  *                                              compare-and-swap
+ *       /word\[t\] = FREE/{n;n;n;s/$/ word[t] = FREE; won = true;/}
  *   mutant: DROP MEMBARRIER NO_BAR             close bars no run in progress
+ *       /barred =/d
  *   mutant: RUN MEMBARRIER HAND_OVER_TO_THE_LAST  the driver hands over until it is stopped
+ *       /^\t\tod;$/s/$/ goto dropping;/
  *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees the gate closed leaves its
  *                                              timer, and refuses
+ *       /= closed;/{n;n;n;N;N;N;N;N;N;N;N;N;N;N;s/.\+/answer_with(REFUSED)/}
  *   mutant: RUN MEMBARRIER OTHER RAISE         a close sets its mode, which may be the higher one
+ *       s/lower(mode);/closing = mode;/
  *   mutant: RUN MEMBARRIER OTHER DROPS_LATE    the driver learns of DROP with its next poll only
+ *       /(closing/d; /^\t\t\tskip$/s/.\+/hands_over = (closing != CLOSING_DROP)/
  *   mutant: RUN MEMBARRIER OTHER NO_BAR        a close bars no run in progress
+ *       /barred =/d
  *   mutant: RUN MEMBARRIER OTHER DROPS_BESIDE_END  a close drops though another has found nothing
  *                                              left
  *   mutant: RUN MEMBARRIER OTHER LEAVES_ARMED  a close that is out of time only lowers the mode
+ *       /out_of_time:/{n;n;N;N;N;N;N;N;N;N;N;N;N;d}
  *   mutant: DRAIN MEMBARRIER WAITS_FOR_ARMED   a drain does not wait for runs in progress
  *   mutant: DRAIN MEMBARRIER OTHER NO_BAR      a close bars no run in progress that has seen the
  *                                              drain
+ *       /barred =/d
  */
 #ifdef OTHER
 #define THREADS 1
@@ -133,15 +145,12 @@ active [THREADS] proctype scheduler()
 	fi;
 	stored[t] = 1; /* the word */
 	stored[t] = 2; /* tw__publish */
-#if defined(SEQ_CST) && !defined(LIGHT_PUSH)
+#ifdef SEQ_CST
 	IN_MEMORY(t);
 #endif
-#ifndef NO_SECOND_LOOK
 	sees_closed = closed; /* GATE2 */
-#endif
 	if
 	:: sees_closed ->
-#ifndef KEEP_ON_CLOSED
 		IN_MEMORY(t);
 		atomic { /* retract */
 			won = (word[t] == ARMED);
@@ -150,17 +159,10 @@ active [THREADS] proctype scheduler()
 			:: else
 			fi
 		};
-#ifdef RETRACT_BY_STORE
-		word[t] = FREE;
-		won = true;
-#endif
 		if
 		:: won -> answer_with(REFUSED)
 		:: else -> answer_with(ACCEPTED)
 		fi
-#else
-		answer_with(REFUSED)
-#endif
 	:: else -> answer_with(ACCEPTED)
 	fi;
 done:	skip
@@ -215,15 +217,11 @@ end:	do
 #ifdef OTHER
 			wanted_too = poll_wanted[1];
 #endif
-#ifdef DROPS_LATE
-			hands_over = (closing != CLOSING_DROP)
-#else
 			skip
-#endif
 		};
 		if
 		:: atomic { closing && !closed -> closed = true }; /* tw__driver_publish_closed */
-#if defined(MEMBARRIER) && !defined(NO_BARRIER)
+#ifdef MEMBARRIER
 			atomic {
 				do
 				:: !IN_MEMORY(0) -> take_in(0)
@@ -241,9 +239,7 @@ end:	do
 #ifndef OTHER
 		drain(2);
 #endif
-#ifndef DROPS_LATE
 		hands_over = (closing != CLOSING_DROP); /* tw__dropping */
-#endif
 		hand_over(0);
 		hand_over(1);
 #ifndef OTHER
@@ -278,9 +274,7 @@ inline drop_or_bar()
 		:: word[SELF_ARMED] == ARMED ->
 			assert(cut); /* PHASE */
 			end_timer(SELF_ARMED)
-#ifndef NO_BAR
 		:: word[SELF_ARMED] == RUNNING -> barred = true
-#endif
 		:: else
 		fi
 	}
@@ -330,11 +324,7 @@ active [CLOSERS] proctype closing_thread()
 	:: skip
 #endif
 	fi;
-#ifdef RAISE
-	closing = mode;
-#else
 	lower(mode);
-#endif
 again:	mode = closing;
 	poll_wanted[me] = true;
 	do
@@ -355,9 +345,6 @@ again:	mode = closing;
 		:: atomic { closing != mode || !HELD_UP -> break }
 		:: me == 1 -> goto out_of_time
 		od;
-#ifdef HAND_OVER_TO_THE_LAST
-		goto dropping;
-#endif
 		atomic {
 			if
 			:: closing == mode -> closing = CLOSING_DROP
@@ -400,7 +387,6 @@ dropping:
 	goto done;
 out_of_time:
 	lower(CLOSING_DROP);
-#ifndef LEAVES_ARMED
 #ifndef DROPS_BESIDE_END
 	atomic {
 		if
@@ -412,7 +398,6 @@ out_of_time:
 	drop_all();
 #ifndef DROPS_BESIDE_END
 	droppers--;
-#endif
 #endif
 answers:
 	timed_out = true;

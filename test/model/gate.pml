@@ -35,15 +35,20 @@
  *   mutant: MEMBARRIER YOUNG ONE_LOOK    park does not ask the young lanes again after the
  *                                        barrier
  *   mutant: MEMBARRIER YOUNG REQUEST RAISE_UNREAD  soonest is raised though something is unread
+ *       /== n - 1/s/.\+/:: true -> soon_stored[p] = mine/
  *   mutant: SEQ_CST YOUNG SOONEST_LAST      soonest is stored after the tail
  *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
+ *       /MEMBARRIER/,+10d
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
+ *       /= parked;/d; /= mine +/{n;s/$/ sees_parked = parked;/}
  *   mutant: MEMBARRIER PLAN_LAST         the plan is stored after the barrier
  *   mutant: MEMBARRIER TRUST_ESTIMATE  a deadline counted from a published time is compared
  *                                        with the plan
+ *       /= parked;/{n;N;N;N;N;d}
  *   mutant: MEMBARRIER REQUEST ARM_LAST  the bell is armed after the look at lanes and requests
  *   mutant: SEQ_CST LIGHT_PUSH           the push is a mere release store
+ *       /^\t\t}$/{n;N;N;d}
  *   mutant: SEQ_CST PLAN_AFTER_WORD      the plan is stored after the word, and may still sit in
  *                                        the driver's buffer
  */
@@ -100,39 +105,28 @@ active [PRODUCERS] proctype producer()
 			/* counted from a tick's end it may be later than what the driver finds */
 			estimate = mine + was_open
 		};
-#ifdef LOOK_BEFORE_PUSH
-		sees_parked = parked;
-#endif
 		d_step {
 			KEY(p, n) = mine;
 			n++;
 #ifdef YOUNG
 			/* tw__lane_bring, after raise_soonest */
 			if
-#ifdef RAISE_UNREAD
-			:: true -> soon_stored[p] = mine
-#else
 			:: head[p] == n - 1 || mine < soon_stored[p] -> soon_stored[p] = mine
-#endif
 			:: else
 			fi;
 #endif
 			stored[p] = n /* tw__publish */
 		}
-#if defined(SEQ_CST) && !defined(LIGHT_PUSH)
+#ifdef SEQ_CST
 		atomic { SOON(p); tail[p] = stored[p] } /* GATE2 */
 #endif
 		d_step {
-#ifndef LOOK_BEFORE_PUSH
 			sees_parked = parked; /* tw__gate_look_after_push: GATE1, GATE2 */
-#endif
-#ifndef TRUST_ESTIMATE
 			if
 			/* the driver fell asleep meanwhile, and knows nothing of this */
 			:: was_open -> estimate = 0
 			:: else
 			fi;
-#endif
 			was_open = false
 		};
 		if
@@ -245,7 +239,7 @@ turn:	closed = closing;
 	set_plan();
 #endif
 	sure = true;
-#if defined(MEMBARRIER) && !defined(NO_BARRIER)
+#ifdef MEMBARRIER
 	if
 	/* tw__gate_barrier: GATE2 */
 	:: d_step {

@@ -35,21 +35,36 @@
  *   run: COMPLETE CLOSE DESTROY    GROUP3, and births
  *   run: CANCEL RELEASED DESTROY   GROUP1, and births
  *   mutant: CANCEL ENTER_UNLOCKED  the word is stored after the lock was given up
+ *       /= read };/{n;N;s/.\+/UNLOCK; word[1] = ARMED/}
  *   mutant: CANCEL SERIAL_EARLY    an entering reads the serial number before it has the lock
  *   mutant: CANCEL FORGET_RUNNING  a walk does not mark a member that runs
+ *       /!= ARMED ->/{n;N;N;N;N;d}
  *   mutant: CANCEL LOOK_ONCE       a walk whose compare-and-swap fails goes on to the next member
+ *       /!= ARMED ->/s/$/ break/
  *   mutant: CANCEL LEAVE_LATE      the slot is given back before it leaves the list
+ *       /inline leave(m)/{n;s/$/ give_back(m);/}; /^\tgive_back(m)$/d
  *   mutant: CANCEL RELEASED WALK_LATER   a member with a release stays in the first list while it
  *                                        is owed, and the next cancel takes it for one of its own
+ *       s/listed\[m\] = ENDING; ended/ended/
+ *       /seen == RUNNING/s/^/:: seen == RELEASING -> atomic { ended = !owed; owed = true }; break /
  *   mutant: WAIT LEAVE_EARLY       a member leaves before its word is free
+ *       /word\[m\] = FREE;/{N;s/.\+/leave(m); word[m] = FREE/}
+ *       /leave(w)/s/.\+/leave(w); word[w] = FREE/
  *   mutant: WAIT RELEASED OWED_LEAVES   a member whose release is owed has left the group
+ *       s/ENDING;/UNLISTED;/
  *   mutant: WAIT BELL_LATE         the bell is read without the lock
+ *       s/heard =/UNLOCK; &/; /^\t\tUNLOCK;$/d
  *   mutant: COMPLETE FORGET_LAST   the member that leaves last does not look for a completion
+ *       /= (EMPTY/s/$/ completes = completes \&\& tag[0] == 0;/
  *   mutant: COMPLETE OPEN          close_then does not close the group
+ *       /= GIVEN;/{n;d}
  *   mutant: COMPLETE CLOSE TAKE_UNLOCKED   the work's run and a close look without the lock
+ *       /was_called =/d; /end:.out;/s/$/ was_called = (completion == CALLED);/; /== DUE);/d
+ *       /bool due;/s/$/ due = (completion == DUE);/
  *   mutant: COMPLETE CLOSE DESTROY WORK_OUT   the index goes back though the work is out
  *   mutant: CANCEL DESTROY ANY_LEFT   the index goes back though members are left
  *   mutant: CANCEL RELEASED DESTROY SET_BACK   the serial number is set back for the next group
+ *       s/serial + 1/1/
  */
 #define FREE 0
 #define ARMED 1
@@ -93,25 +108,18 @@ inline left(s)
 		assert(lock);
 		tells = (waiters > 0 && !LEFT_UPTO(s));
 		completes = (EMPTY && completion == GIVEN);
-#ifdef FORGET_LAST
-		completes = completes && tag[0] == 0;
-#endif
 		if
 		:: completes -> completion = DUE
 		:: else
 		fi;
-#if defined(ANY_LEFT)
+#ifdef ANY_LEFT
 		vacates = (dead && (completion == NONE || completion == OVER));
 #elif defined(WORK_OUT)
 		vacates = (dead && EMPTY && completion != GIVEN && completion != DUE);
 #else
 		vacates = (dead && EMPTY && (completion == NONE || completion == OVER));
 #endif
-#ifdef SET_BACK
-		serial = (vacates -> 1 : serial);
-#else
 		serial = (vacates -> serial + 1 : serial);
-#endif
 		completion = (vacates -> NONE : completion);
 		UNLOCK
 	};
@@ -138,15 +146,10 @@ inline give_back(m)
 /* tw__group_leave, of a member whose word the process has made free, or makes free here */
 inline leave(m)
 {
-#ifdef LEAVE_LATE
-	give_back(m);
-#endif
 	LOCK;
 	listed[m] = UNLISTED;
 	left(tag[m]);
-#ifndef LEAVE_LATE
 	give_back(m)
-#endif
 }
 
 /* tw__release */
@@ -154,13 +157,8 @@ inline release(m)
 {
 	atomic { assert(!inside[m]); inside[m] = true };
 	inside[m] = false;
-#ifdef LEAVE_EARLY
-	leave(m);
-	word[m] = FREE
-#else
 	word[m] = FREE;
 	leave(m)
-#endif
 }
 
 /* One member of a hold. */
@@ -175,28 +173,14 @@ inline look(m)
 			:: atomic { word[m] == ARMED && !RELEASES(m) -> word[m] = FREE };
 				atomic { listed[m] = UNLISTED; ended = true; freed = m + 1 }; break
 			:: atomic { word[m] == ARMED && RELEASES(m) -> word[m] = RELEASING };
-#ifdef OWED_LEAVES
-				atomic { listed[m] = UNLISTED; ended = true; owed = true }; break
-#elif defined(WALK_LATER)
-				atomic { ended = true; owed = true }; break
-#else
 				atomic { listed[m] = ENDING; ended = true; owed = true }; break
-#endif
 			:: atomic { word[m] != ARMED -> seen = word[m] };
-#ifdef LOOK_ONCE
-				break
-#endif
 			fi
-#ifdef WALK_LATER
-		:: seen == RELEASING -> atomic { ended = !owed; owed = true }; break
-#endif
-#ifndef FORGET_RUNNING
 		:: seen == RUNNING ->
 			if
 			:: atomic { word[m] == RUNNING -> word[m] = RUNNING_ENDED }; break
 			:: atomic { word[m] != RUNNING -> seen = word[m] }
 			fi
-#endif
 		:: else -> break
 		od
 	:: else
@@ -277,13 +261,8 @@ active proctype armer() /* of the second member */
 	if
 	:: !closed && births == 0 ->
 		atomic { assert(!listed[1]); listed[1] = LISTED; tag[1] = read };
-#ifdef ENTER_UNLOCKED
-		UNLOCK;
-		word[1] = ARMED
-#else
 		word[1] = ARMED;
 		UNLOCK
-#endif
 	:: else -> UNLOCK
 	fi;
 	at_work--
@@ -310,11 +289,7 @@ inline run_entry(w)
 		if
 		:: RELEASES(w) -> word[w] = RELEASING; release(w)
 		:: else ->
-#ifdef LEAVE_EARLY
-			leave(w); word[w] = FREE
-#else
 			word[w] = FREE; leave(w)
-#endif
 		fi
 	:: atomic { word[w] != ARMED }
 	fi
@@ -376,13 +351,8 @@ active proctype waiter()
 	waiters++;
 	do
 	:: LEFT_UPTO(mine) ->
-#ifdef BELL_LATE
-		UNLOCK;
-		heard = bell;
-#else
 		heard = bell; /* GROUP2 */
 		UNLOCK;
-#endif
 		bell != heard;
 		LOCK
 	:: else -> break
@@ -417,9 +387,7 @@ active proctype closer() /* tw_group_close */
 		alive = (!dead && births == 0);
 		if
 		:: alive -> completion = GIVEN; mine = serial; serial++;
-#ifndef OPEN
 			closed = true
-#endif
 		:: else -> UNLOCK
 		fi
 	};
@@ -435,13 +403,8 @@ active proctype executor() /* completion_run */
 	bool was_called;
 	LOCALS;
 end:	out;
-#ifdef TAKE_UNLOCKED
-	was_called = (completion == CALLED);
-	LOCK;
-#else
 	LOCK; /* GROUP3 */
 	was_called = (completion == CALLED);
-#endif
 	atomic { assert(completion == DUE || completion == CALLED);
 		completion = OVER; out = false };
 	left(serial);
@@ -455,13 +418,8 @@ end:	out;
 active proctype close() /* complete_here, at any moment */
 {
 	bool due;
-#ifdef TAKE_UNLOCKED
-	due = (completion == DUE);
-	LOCK;
-#else
 	LOCK; /* GROUP3 */
 	due = (completion == DUE);
-#endif
 	if
 	:: due -> completion = CALLED
 	:: else

@@ -17,14 +17,20 @@
  *
  *   run: HOLDS   WORK3 CLOSE1
  *   mutant: HOLDS NOT_COUNTED        close does not know who is in the middle of a submit
+ *       /pushers++/d; /pushers--/d
  *   mutant: HOLDS COUNTED_LATE       a submitter counts itself when it has pushed
+ *       /stack++/d; /pushers++/s/^/atomic { LOOK; stack++ }; /
  *   mutant: HOLDS UNCOUNTED_EARLY    a submitter is out of the count before it looks whether to
  *                                    ring
+ *       /pushers--/d; /and/s/^/atomic { LOOK; pushers-- }; /
  *   mutant: HOLDS PUSHERS_FIRST      close looks at the submitters before it has forbidden holds
+ *       /0;/d; /CAS;/s/^/pushers == 0; /
  *   mutant: HOLDS HOLD_BLINDLY       a hold is given by an addition, without a look whether the
  *                                    service is closed
+ *       /{ !closed/s/.\+/:: !closed -> holders++; held = true/
  *   mutant: HOLDS CLOSE_IN_STEPS     close looks whether anybody holds, and then says that it is
  *                                    closed
+ *       /CAS;/s/.\+/holders == 0; closed = true;/
  */
 byte holders, pushers, stack, ran, refused;
 bool closed, gone, driving = true;
@@ -33,20 +39,10 @@ bool closed, gone, driving = true;
 
 inline submit()
 {
-#if !defined(NOT_COUNTED) && !defined(COUNTED_LATE)
 	atomic { LOOK; pushers++ }; /* CLOSE1 */
-#endif
 	atomic { LOOK; stack++ };
-#ifdef COUNTED_LATE
-	atomic { LOOK; pushers++ };
-#endif
-#ifdef UNCOUNTED_EARLY
-	atomic { LOOK; pushers-- };
-#endif
 	LOOK; /* WORK2, and perhaps the bell */
-#if !defined(NOT_COUNTED) && !defined(UNCOUNTED_EARLY)
 	atomic { LOOK; pushers-- } /* CLOSE1 */
-#endif
 }
 
 active [2] proctype owner()
@@ -54,11 +50,7 @@ active [2] proctype owner()
 	bool held;
 	/* Whether the service is there at all when it asks is the owner's affair. */
 	if
-#ifdef HOLD_BLINDLY
-	:: !closed -> holders++; held = true
-#else
 	:: atomic { !closed -> LOOK; holders++; held = true } /* WORK3: CAS */
-#endif
 	:: atomic { closed -> refused++ }
 	fi;
 	if
@@ -79,18 +71,8 @@ end:	do
 
 active proctype closing()
 {
-#ifdef PUSHERS_FIRST
-	pushers == 0;
-#endif
-#ifdef CLOSE_IN_STEPS
-	holders == 0;
-	closed = true;
-#else
 	atomic { holders == 0 -> closed = true }; /* WORK3: CAS; until then it answers -EBUSY */
-#endif
-#ifndef PUSHERS_FIRST
 	pushers == 0; /* CLOSE1 */
-#endif
 	driving = false;
 	atomic { gone = true; assert(stack == 0 && holders == 0 && ran + refused <= 2) }
 }

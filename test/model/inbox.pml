@@ -24,16 +24,26 @@
  *   run: DROP     LIMITER1 LIMITER2
  *   run: RESIZE   LIMITER1 LIMITER2
  *   mutant: PAUSE REST_BLINDLY     ACTIVE is cleared without a look whether a job came
+ *       /:: noted/{n;N;N;N;s/.\+/word_active = false; noted = false; break/}
  *   mutant: PAUSE RAISE_BLINDLY    who raises ACTIVE does not look whether a submit was faster
+ *       s/noted || !word_active;/true;/
  *   mutant: PAUSE NO_NOTE          who takes the lock does not note that a submit has raised ACTIVE
+ *       /inbox_look/{n;n;n;n;N;N;N;d}
  *   mutant: PAUSE STAYS_ACTIVE     who gives a permit back leaves it raised
+ *       /:: noted/{N;N;N;N;s/.\+/:: noted \&\& !LOOKS -> break/}
+ *       s/give_up_lock();/locked = false; known = 0;/
  *   mutant: PAUSE TAKEN_ONLY       who takes over what came at a rest sends nobody for it
+ *       /inbox_n >/s/$/ ; break/; s/give_up_lock();/locked = false; known = 0;/
  *   mutant: PAUSE NO_LOOK          who takes the lock does not look: a submitter with the lock
  *                                  overtakes what it left without it
+ *       /^\tlook()$/d
  *   mutant: DROP NO_LOOK           the same: a drop leaves behind what it should drop
+ *       /^\tlook()$/d
  *   mutant: PAUSE NO_LAZY_LOOK     a runner that comes back to an empty line does not look: it
  *                                  tells of an idle that is none
+ *       /function/{n;N;N;N;d}
  *   mutant: PAUSE LAST_FIRST       the stack is not turned round
+ *       /= 0; i++/s/.\+/:: inbox_n > 0 -> inbox_n--; accept(inbox[inbox_n]); inbox[inbox_n] = 0/
  */
 #define NONE 9
 #define JOBS 3
@@ -70,18 +80,12 @@ inline accept(j)
 inline look()
 {
 	d_step {
-#ifndef NO_NOTE
 		if
 		:: !noted && word_active -> noted = true; run_out = true
 		:: else
 		fi;
-#endif
 		do
-#ifdef LAST_FIRST
-		:: inbox_n > 0 -> inbox_n--; accept(inbox[inbox_n]); inbox[inbox_n] = 0
-#else
 		:: i < inbox_n -> accept(inbox[i]); inbox[i] = 0; i++
-#endif
 		:: else -> break
 		od;
 		inbox_n = 0;
@@ -97,9 +101,7 @@ inline lock()
 inline relock()
 {
 	lock();
-#ifndef NO_LOOK
 	look()
-#endif
 }
 
 inline give_up_lock()
@@ -124,11 +126,7 @@ inline leave()
 		if
 		:: !run_out && MAY_START ->
 			atomic {
-#ifdef RAISE_BLINDLY
-				wants = true;
-#else
 				wants = noted || !word_active;
-#endif
 				word_active = true
 			};
 			noted = true; run_out = true
@@ -136,31 +134,14 @@ inline leave()
 		fi;
 		if
 		:: !noted || LOOKS -> break
-#ifdef STAYS_ACTIVE
-		:: noted && !LOOKS -> break
-#else
 		:: noted && !LOOKS ->
-#ifdef REST_BLINDLY
-			word_active = false; noted = false;
-			break
-#else
 			if
 			:: atomic { inbox_n == 0 -> word_active = false; noted = false }; break
 			:: inbox_n > 0 -> look()
-#ifdef TAKEN_ONLY
-				;
-				break
-#endif
 			fi
-#endif
-#endif
 		fi
 	od;
-#if defined(STAYS_ACTIVE) || defined(TAKEN_ONLY)
-	locked = false; known = 0;
-#else
 	give_up_lock();
-#endif
 	if
 	:: wants -> wants = false; submit_run()
 	:: else
@@ -273,12 +254,10 @@ end:	do
 			fi;
 			leave();
 			lock(); /* its function has returned */
-#ifndef NO_LAZY_LOOK
 			if
 			:: queue_n == 0 -> look()
 			:: else
 			fi;
-#endif
 			d_step { running--; finish(job); job = NONE };
 			if
 			:: true        /* goes on */

@@ -21,15 +21,23 @@
  *   run: LANE   G3 G6, by LANE2 LANE3 LANE5, LANE6 to LANE9
  *   run: LANE STOPS   G3 G8: the producer stops for ever, wherever it is
  *   mutant: LANE PUT_IN_PLACE_BLINDLY  a packing does not ask for the turn that it has begun in
+ *       s/turn == mine/true/; /the driver/,+1d
  *   mutant: LANE TAKE_UNMARKED       a take does not mark the turn
+ *       /again if/s/.\+/w = which;/; /= h + t;/{n;d}
  *   mutant: LANE SAME_TURN           a take leaves the turn as it was
+ *       /= h + t;/{n;s/.\+/turn--;/}
  *   mutant: LANE ONE_FRONT           a packing makes its front where the driver's is
+ *       s/!old/old/
  *   mutant: LANE TORN_LOOK           a packing does not look at the turn again after the front
+ *       s/|| turn != mine ->/->/
  *   mutant: LANE READ_ON             a packing copies into segments that it has yet to read, since
  *                                    the driver has left them
+ *       s/UNTIL begun/UNTIL segment[which]/
  *   mutant: LANE TAIL_FIRST          the driver reads the tail, and then the head, to see whether
  *                                    anything is unread
+ *       /^\t\t\tw = which$/s/^/t = tail; /; /head\[w\] };/{n;d}
  *   mutant: LANE IGNORE_HEAD         the producer takes the oldest segment wherever the driver is
+ *       s/until ->/next[s] || next[s] == NONE ->/
  *   mutant: LANE SPARE_UNLOCKED      producer and driver take spare segments without a lock
  *   mutant: LANE PUBLISH_FIRST       the tail is published before the link to the next segment is
  *                                    made
@@ -71,11 +79,7 @@ inline take_spare(until)
 {
 	s = first;
 	if
-#ifdef IGNORE_HEAD
-	:: s == next[s] || next[s] == NONE -> s = NONE
-#else
 	:: s == until -> s = NONE /* LANE2 */
-#endif
 	:: else -> assert(used[s]); first = next[s]
 	fi
 }
@@ -102,16 +106,8 @@ inline step(seg, index)
 	index++
 }
 
-#ifdef ONE_FRONT
-#define NEW old
-#else
 #define NEW !old
-#endif
-#ifdef READ_ON
-#define UNTIL segment[which]
-#else
 #define UNTIL begun
-#endif
 
 /* lane_pack. What is read was the producer's own writing; spare_lock keeps it from being freed. */
 inline pack()
@@ -123,11 +119,7 @@ inline pack()
 		atomic { f = h - begin[old] };
 		atomic { from = segment[old]; begun = from };
 		if
-#ifdef TORN_LOOK
-		:: (mine & 1) -> skip
-#else
 		:: (mine & 1) || turn != mine -> skip /* LANE4 */
-#endif
 		:: else ->
 			atomic {
 				take_spare(UNTIL);
@@ -178,19 +170,13 @@ inline pack()
 			MAY_STOP;
 			if
 			:: atomic {
-#ifdef PUT_IN_PLACE_BLINDLY
-				true -> 
-#else
 				turn == mine ->
-#endif
 				turn = turn + 2; which = new /* LANE3 */
 			   };
 				MAY_STOP;
 				atomic { next[last] = c_first; last = to; at = t }
-#ifndef PUT_IN_PLACE_BLINDLY
 			:: turn != mine -> /* the driver has won */
 				atomic { next[to] = first; first = c_first }
-#endif
 			fi
 		fi;
 		atomic {
@@ -289,11 +275,7 @@ active proctype driver()
 	do
 	:: tail > head[which] ->
 		t = tail;
-#ifdef TAKE_UNMARKED
-		w = which;
-#else
 		atomic { turn++; w = which }; /* LANE3: a swap, again if a packing has come first */
-#endif
 		seg = segment[w];
 		h = head[w];
 		b = begin[w];
@@ -330,11 +312,7 @@ active proctype driver()
 		begin[w] = b;
 		segment[w] = seg; /* LANE2 */
 		head[w] = h + t;  /* LANE4 */
-#if defined(SAME_TURN)
-		turn--;
-#elif !defined(TAKE_UNMARKED)
 		turn++; /* LANE3 */
-#endif
 		atomic { h = 0; t = 0; seg = 0; b = 0; i = 0; n = 0; v = 0; w = 0 }
 	:: first != segment[which] -> /* tw__lane_purge */
 #ifdef SPARE_UNLOCKED
@@ -369,15 +347,10 @@ active proctype driver()
 				i++
 			:: else -> break
 			od;
-#ifdef TAIL_FIRST
-			t = tail;
-#endif
 			w = which
 		};
 		atomic { h = head[w] };
-#ifndef TAIL_FIRST
 		t = tail;
-#endif
 		atomic {
 			assert(t != h || n == 0 || dead[n]); /* LANE7 */
 			h = 0; t = 0; n = 0; i = 0; w = 0

@@ -29,16 +29,21 @@
  *   run: LOCATION COARSE AGAIN   G1 G2 G3
  *   mutant: LOCATION PUSH_FIRST     the entry is pushed before the word is moved and marked
  *   mutant: LOCATION KEEP_LOCATION  the location stays when the entry that counts is filed again
+ *       /IN_BATCH;/{n;n;s/.\+/location = FILED;/}
  *   mutant: LOCATION DROP_LATER     a drained entry is dropped if there is any location, also a
  *                                   later one
+ *       s/FILED && location_tick <= t)/FILED)/
  *   mutant: LOCATION BACK_IS_MOVED  an entry that comes back is taken for one that a reset has
  *                                   brought, which a timer in a batch does not need
+ *       s/true,/false,/
  *   mutant: LOCATION COARSE KEEP_LEVEL  the location still names the coarse bucket when the entry
  *                                   has been moved down from it
+ *       /location_down(to, 0)/s/0)/1)/
  *   mutant: LOCATION COARSE ANY_LEVEL   a drained entry is dropped if the location's tick was of
  *                                   the same coarse bucket, though it stands on the finer level
  *   mutant: LOCATION AGAIN BLIND_ALWAYS  the entry of a RELOCATED timer that is armed again is
  *                                   filed without a look at its location, too
+ *       /^\tfi;$/{n;n;s/.\+/push(seen, false, true)/}
  */
 #define LAST 4
 #ifdef COARSE
@@ -167,11 +172,7 @@ inline location_down(t, level)
 #define LEVEL_FOR(t) (IN_COARSE(t) && !opened) /* a bool is 1 or 0 */
 
 /* tw__location_covers */
-#ifdef DROP_LATER
-#define COVERS(t) (location == FILED)
-#else
 #define COVERS(t) (location == FILED && location_tick <= t)
-#endif
 #define DROPPED COVERS(tick)
 #ifdef ANY_LEVEL
 #define COVERED (location == FILED && IN_COARSE(location_tick) && IN_COARSE(tick))
@@ -225,11 +226,7 @@ inline move_one()
 			:: location == NOWHERE || (location == FILED && location_level == 1 &&
 				IN_COARSE(location_tick)) ->
 				bucket[to]++;
-#ifdef KEEP_LEVEL
-				location_down(to, 1)
-#else
 				location_down(to, 0)
-#endif
 			fi
 		fi;
 		seen = 0;
@@ -281,11 +278,7 @@ inline arm_again()
 	:: seen = LAST
 	fi;
 	atomic { deadline = seen; was_relocated = relocated };
-#ifdef BLIND_ALWAYS
-	push(seen, false, true)
-#else
 	push(seen, was_relocated, !was_relocated)
-#endif
 }
 
 /* What a claim finds not due goes back through a lane; the entry counts as coming. */
@@ -316,11 +309,7 @@ again:		seen = deadline;
 			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) }
 			:: deadline != seen -> goto again
 			fi
-#ifdef BACK_IS_MOVED
-		:: WAITS(seen) && seen >= next -> push(seen, false, false)
-#else
 		:: WAITS(seen) && seen >= next -> push(seen, true, false)
-#endif
 		fi;
 		atomic { seen = 0; was_relocated = false; busy-- }
 	od
@@ -346,11 +335,7 @@ inline resolve(tick)
 			if
 			:: seen <= tick -> location = IN_BATCH; submitted++
 			:: else ->
-#ifdef KEEP_LOCATION
-				location = FILED;
-#else
 				location_down(seen, LEVEL_FOR(seen));
-#endif
 				add(seen)
 			fi
 		fi

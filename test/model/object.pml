@@ -22,20 +22,32 @@
  *   run: LIVE      one runner, nothing left behind
  *   run: END       the same, against a close and a destroy, and who frees
  *   mutant: LIVE REST_BY_STORE     the runner rests by a store, whatever has come meanwhile
+ *       /!HAS_MAIL;/s/.\+/idle = !HAS_LINE;/
  *   mutant: LIVE REST_BY_WORD      the runner rests though a piece of what it took is not in line
+ *       s/!HAS_MAIL;/!word[0] \&\& !word[1] \&\& !word[2];/
  *   mutant: LIVE ALWAYS_SUBMIT     who pushes submits the work, active or not
+ *       /-> submit_work()/s/raised/!refused/
  *   mutant: LIVE RAISE_LATE        who pushes looks at ACTIVE first, and pushes then
  *   mutant: END CLOSED_LATE        who pushes looks at CLOSED first, and pushes then
  *   mutant: END RUN_ON             the runner does not ask whether the object is closed
+ *       /run_thing(thing)/{n;n;N;N;d}; /&& !away);/{n;n;n;n;d}
  *   mutant: END ASIDE              close puts work of others back without raising ACTIVE
+ *       /:: aside/{n;n;n;N;d}
  *   mutant: END REFUSE_USERS       a user's push is refused like any other
+ *       /= true };/{n;n;n;s/.\+/refused = closed;/}
  *   mutant: END DELAY_IS_NO_USER   a delay does not count as a user
+ *       /t == DELAYED/{n;n;n;d}; /:: timer_set/{n;n;n;d}; /init/{n;n;n;n;d}
  *   mutant: END UPPER_IS_NO_USER   an object above does not count as a user
+ *       /ran\[WORK\]/{n;N;d}; /init/{n;n;n;n;d}
  *   mutant: END CALL_IS_NO_USER    a call that unlocks does not count as a user
+ *       /^\tusers++;$/d; /^\tunlock();$/{n;n;s/drop(1,/drop(0,/}
  *   mutant: END ACTIVE_IS_NO_USER  who drops the last user does not ask whether there is a runner
+ *       s/0 && !is_active;/0;/
  *   mutant: END LOOK_AFTER         who pushes looks at the object afterwards, though it has not
  *                                  raised ACTIVE
+ *       /^\traised = false$/s/^/assert(!freed); /
  *   mutant: END PUT_AWAY           a task that ends while it is away is put immediately
+ *       /!away ->/s/^/put = true /
  */
 #ifdef LIVE
 #define BRINGERS 3
@@ -83,11 +95,7 @@ inline drop(n, last)
 	atomic {
 		assert(!freed);
 		users = users - n;
-#ifdef ACTIVE_IS_NO_USER
-		last = users == 0;
-#else
 		last = users == 0 && !is_active;
-#endif
 		locked = false
 	};
 	if
@@ -117,11 +125,7 @@ inline push(thing, user, raised, refused)
 	atomic { assert(!freed); word[thing] = true; is_active = true };
 #else
 	atomic {
-#ifdef REFUSE_USERS
-		refused = closed;
-#else
 		refused = closed && !user;
-#endif
 		if
 		:: !refused ->
 			assert(!freed);
@@ -134,16 +138,9 @@ inline push(thing, user, raised, refused)
 #endif
 #endif
 	if
-#ifdef ALWAYS_SUBMIT
-	:: !refused -> submit_work()
-#else
 	:: raised -> submit_work()
-#endif
 	:: else
 	fi;
-#ifdef LOOK_AFTER
-	assert(!freed);
-#endif
 	raised = false
 }
 
@@ -178,10 +175,8 @@ proctype upper()
 	bool raised, refused, last;
 	push(WORK, true, raised, refused);
 	ran[WORK] == 1 || refused;
-#ifndef UPPER_IS_NO_USER
 	lock();
 	drop(1, last);
-#endif
 	atomic { over++ }
 }
 
@@ -207,9 +202,7 @@ inline gather(t)
 			:: t == DELAYED ->
 				assert(!put);
 				away = false;
-#ifndef DELAY_IS_NO_USER
 				users--;
-#endif
 				if
 				:: delayed_ended -> put = true
 				:: else -> line[t] = true
@@ -232,9 +225,6 @@ inline end_thing(thing)
 		if
 		:: thing == DELAYED && away ->
 			delayed_ended = true;
-#ifdef PUT_AWAY
-			put = true
-#endif
 		:: thing == DELAYED && !away -> assert(!put); put = true
 		:: else
 		fi
@@ -243,11 +233,9 @@ inline end_thing(thing)
 
 inline run_thing(thing)
 {
-#ifndef RUN_ON
 	if
 	:: closed && thing != WORK -> end_thing(thing)
 	:: else ->
-#endif
 		assert(!closed || thing == WORK);
 		unlock();
 		ran[thing]++;
@@ -258,9 +246,7 @@ inline run_thing(thing)
 			:: else
 			fi
 		}
-#ifndef RUN_ON
 	fi
-#endif
 }
 
 proctype runner()
@@ -279,15 +265,7 @@ proctype runner()
 		:: else -> break
 		od;
 		atomic {
-#ifdef REST_BY_STORE
-			idle = !HAS_LINE;
-#else
-#ifdef REST_BY_WORD
-			idle = !HAS_LINE && !word[0] && !word[1] && !word[2];
-#else
 			idle = !HAS_LINE && !HAS_MAIL;
-#endif
-#endif
 			if
 			:: idle -> is_active = false
 			:: else
@@ -309,17 +287,11 @@ proctype caller()
 {
 	bool last;
 	lock();
-#ifndef CALL_IS_NO_USER
 	users++;
-#endif
 	called = true;
 	unlock();
 	lock();
-#ifdef CALL_IS_NO_USER
-	drop(0, last);
-#else
 	drop(1, last);
-#endif
 	over++
 }
 
@@ -342,9 +314,7 @@ proctype closing_thread()
 			:: timer_set ->
 				timer_set = false;
 				away = false;
-#ifndef DELAY_IS_NO_USER
 				users--;
-#endif
 				ended[DELAYED]++;
 				put = true
 			:: else -> end_thing(DELAYED)
@@ -359,10 +329,8 @@ proctype closing_thread()
 		:: aside ->
 			line[WORK] = true;
 			aside = false;
-#ifndef ASIDE
 			raised = !is_active;
 			is_active = true
-#endif
 		:: else
 		fi
 	};
@@ -377,12 +345,8 @@ proctype closing_thread()
 init
 {
 	atomic {
-#ifndef DELAY_IS_NO_USER
 		users++;
-#endif
-#ifndef UPPER_IS_NO_USER
 		users++;
-#endif
 		run batch();
 		run driver();
 		run upper();

@@ -21,10 +21,16 @@
  *
  *   run: ALL   G3 G4 WORD6
  *   mutant: ALL DROP_PROMISED    an entry of a FILED timer is dropped, and the promise stays
+ *       /FILED &&/{N;N;N;N;N;s/.\+/:: STATE(w) == FILED \&\& BITS(w) <= now -> break/}
  *   mutant: ALL RUN_PROMISES     after a run the timer is FILED
+ *       /&& !(w &/s/UNFILED,/WORD(FILED, now),/
  *   mutant: ALL FINISH_BLIND     the finish does not look whether the deadline is what it has read
+ *       /won = !(w/s/.\+/won = true;/
  *   mutant: ALL REARM_UNLOCKED   an arming during the run takes no lock
+ *       /far_move(new,/{n;n;s/.\+/if :: new \& REARMED :: else -> lock() fi;/}
+ *       /:: won &&/{n;n;n;s/.\+/if :: new \& REARMED :: else -> far_lock = false fi/}
  *   mutant: ALL REARM_STAYS      a disarming during the run leaves REARMED
+ *       s/cas(w, RUNNING, 0)/atomic { wanted = 0; break }/
  */
 #define UNFILED 0
 #define FILED 1
@@ -69,19 +75,8 @@ inline far_read()
 /* tw__far_move */
 inline far_move(new, then)
 {
-#ifdef REARM_UNLOCKED
-	if
-	:: new & REARMED
-	:: else -> lock()
-	fi;
-#else
 	lock();
-#endif
-#ifdef FINISH_BLIND
-	won = true;
-#else
 	won = !(w & REARMED) || far_tick == was;
-#endif
 	if
 	:: won -> cas(w, new, then)
 	:: else -> w = word
@@ -90,14 +85,7 @@ inline far_move(new, then)
 	:: won && (new & REARMED) -> far_tick = tick
 	:: else
 	fi;
-#ifdef REARM_UNLOCKED
-	if
-	:: new & REARMED
-	:: else -> far_lock = false
-	fi
-#else
 	far_lock = false
-#endif
 }
 
 /* rearm_persistent */
@@ -162,11 +150,7 @@ proctype disarmer()
 		do
 		:: won -> break
 		:: !won && STATE(w) == ARMED -> cas(w, WORD(FILED, BITS(w)), 0)
-#ifdef REARM_STAYS
-		:: !won && STATE(w) == RUNNING && (w & REARMED) -> atomic { wanted = 0; break }
-#else
 		:: !won && STATE(w) == RUNNING && (w & REARMED) -> cas(w, RUNNING, 0)
-#endif
 		:: !won && STATE(w) != ARMED && !(STATE(w) == RUNNING && (w & REARMED)) -> break
 		od;
 		n++
@@ -191,11 +175,7 @@ inline finish()
 		:: won -> entries[tick]++
 		:: else
 		fi
-#ifdef RUN_PROMISES
-	:: !won && !(w & REARMED) -> cas(w, WORD(FILED, now), wanted)
-#else
 	:: !won && !(w & REARMED) -> cas(w, UNFILED, wanted)
-#endif
 	od
 }
 
@@ -222,16 +202,12 @@ inline meet()
 		:: won -> finish(); break
 		:: else
 		fi
-#ifdef DROP_PROMISED
-	:: STATE(w) == FILED && BITS(w) <= now -> break
-#else
 	:: STATE(w) == FILED && BITS(w) <= now ->
 		cas(w, UNFILED, wanted); /* tw__unfile */
 		if
 		:: won -> break
 		:: else
 		fi
-#endif
 	:: STATE(w) == UNFILED || STATE(w) == RUNNING -> break
 	od
 }

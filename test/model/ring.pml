@@ -14,10 +14,15 @@
  *
  *   run: RING   RING1, RING2
  *   mutant: RING UNREAD        a pop reads the task after it has moved `head`
+ *       /at + 1 ->/s/$/ if :: atomic { head == at -> head++ };/; /at + 1 ->/{n;n;n;N;d}
+ *       /<< at)));/{N;N;s/.\+/through++/}
  *   mutant: RING EARLY         a push says that the cell holds the task before it does
  *   mutant: RING NO_HEAD       a push does not look whether its cell's last task is read
+ *       /= false;/{n;N;N;N;N;d}
  *   mutant: RING ABOVE         `head_seen` is above `head`
+ *       s/head; is_full = at >= head/head + 1; is_full = at >= head_seen/
  *   mutant: RING BY_TAIL       a pop goes by the tail, not by what the cell says
+ *       /at + 1 ->/s/.\+/:: at < tail ->/
  */
 #define SIZE 2
 #define TASKS 4
@@ -38,17 +43,11 @@ proctype producer()
 	:: left > 0 ->
 		at = tail;
 		is_full = false;
-#ifndef NO_HEAD
 		if
 		:: at >= head_seen + SIZE ->
-#ifdef ABOVE
-			d_step { head_seen = head + 1; is_full = at >= head_seen + SIZE }
-#else
 			d_step { head_seen = head; is_full = at >= head + SIZE } /* RING2 */
-#endif
 		:: else
 		fi;
-#endif
 		if
 		:: is_full
 		:: else ->
@@ -77,21 +76,7 @@ proctype consumer()
 	:: through < TASKS ->
 		at = head;
 		if
-#ifdef BY_TAIL
-		:: at < tail ->
-#else
 		:: sequence[CELL(at)] == at + 1 -> /* RING1 */
-#endif
-#ifdef UNREAD
-			if
-			:: atomic { head == at -> head++ };
-				a = first[CELL(at)];
-				b = second[CELL(at)];
-				assert(a == at + 1 && b == at + 1);
-				through++
-			:: head != at
-			fi
-#else
 			a = first[CELL(at)];
 			b = second[CELL(at)];
 			if
@@ -102,7 +87,6 @@ proctype consumer()
 				through++ }
 			:: head != at
 			fi
-#endif
 		:: else
 		fi
 	od

@@ -4,7 +4,8 @@
 # A model says in its first comment how it is to be checked, with the switches of its preprocessor:
 #     run: SWITCH...  guarantees       must hold
 #     mutant: SWITCH... NAME  text     must fail, or else the model cannot see what it is there for
-# Two blanks or more end the switches. A text goes on in lines that are indented further.
+# Two blanks or more end the switches. A text goes on in lines that are indented further. A mutant's rule is removed by
+# the commands of sed below it, which change the model after that comment. Without commands NAME is a switch, too.
 # Exhaustive searches only: one that was cut short by its depth or memory fails. Two files at a time, the largest, which
 # take longest, first. A file that has passed is not searched again until it changes.
 set -u
@@ -25,18 +26,26 @@ if [ $# -gt 1 ]; then
 	exit
 fi
 
-# search FILE FOLDER SWITCH...: pan's report is in FOLDER/report
+# search FILE FOLDER PATCH SWITCH...: pan's report is in FOLDER/report
 search() {
-	file=$(realpath "$1") folder=$2
-	shift 2
+	model=$(realpath "$1") folder=$2 patch=$3
+	shift 3
 	rm -rf "$folder"
 	mkdir -p "$folder"
+	if [ -n "$patch" ]; then
+		sed -e '1,/^ \*\//b' -e "$patch" "$model" >"$folder/mutant.pml" || return 1
+		if cmp -s "$model" "$folder/mutant.pml"; then
+			echo "models: \"$patch\" changes nothing in $model" >&2
+			return 1
+		fi
+		model=$(realpath "$folder/mutant.pml")
+	fi
 	# shellcheck disable=SC2046 # as many words as switches
-	(cd "$folder" && spin -a $(printf ' -D%s' "$@") "$file" >spin.log 2>&1 &&
+	(cd "$folder" && spin -a $(printf ' -D%s' MODEL "$@") "$model" >spin.log 2>&1 &&
 		gcc -O1 -w -DSAFETY -DMEMLIM=2000 -o pan pan.c >gcc.log 2>&1 &&
 		./pan -m1000000 >report 2>&1)
 	if [ ! -s "$folder/report" ] || grep -q 'spin: .*\(syntax\|error\|Error\)' "$folder/spin.log"; then
-		echo "models: $file ($*) could not be checked, see $folder" >&2
+		echo "models: $model ($*) could not be checked, see $folder" >&2
 		return 1
 	fi
 }
@@ -46,17 +55,21 @@ check() {
 	file=$1 failed=0
 	name=$(basename "$file" .pml)
 	awk -v kind="$kind:" '
+		function end() { if (on) print line "\t" patch; on = 0; patch = "" }
 		/^ \*\// { exit }
+		on && /^ \*       (s?\/)/ { sub(/^ \* +/, ""); patch = patch (patch ? "; " : "") $0; next }
 		on && /^ \*       / { sub(/^ \* +/, " "); line = line $0; next }
-		{ if (on) print line; on = /^ \*   [a-z]/ && $2 == kind }
+		{ end(); on = /^ \*   [a-z]/ && $2 == kind }
 		on { line = $0; sub(/^ \*   [a-z]+: /, "", line) }
-		END { if (on) print line }' "$file" >"$out/$name.$kind"
-	while read -r line <&3; do
-		switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
+		END { end() }' "$file" >"$out/$name.$kind"
+	while IFS='	' read -r line patch <&3; do
+		all_switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
+		switches=$all_switches
+		[ -z "$patch" ] || switches=$(printf '%s\n' "$switches" | sed 's/ *[^ ]*$//')
 		text=$(printf '%s\n' "$line" | sed 's/.*   *//')
-		folder=$out/$name-$(echo "$switches" | tr ' ' '-')
+		folder=$out/$name-$(echo "$all_switches" | tr ' ' '-')
 		# shellcheck disable=SC2086 # a list of switches
-		search "$file" "$folder" $switches || { failed=1; continue; }
+		search "$file" "$folder" "$patch" $switches || { failed=1; continue; }
 		states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$folder/report")
 		errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$folder/report")
 		verdict=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/report")
@@ -71,9 +84,9 @@ check() {
 				failed=1
 			fi
 		elif [ "${errors:-0}" != 0 ] && [ -n "$verdict" ]; then
-			printf 'mutant %-6s %-30s fails, as it must: %s\n' "$name" "$switches" "$text"
+			printf 'mutant %-6s %-30s fails, as it must: %s\n' "$name" "$all_switches" "$text"
 		else
-			printf 'mutant %-6s %-30s DOES NOT FAIL (%s)\n' "$name" "$switches" "$folder"
+			printf 'mutant %-6s %-30s DOES NOT FAIL (%s)\n' "$name" "$all_switches" "$folder"
 			failed=1
 		fi
 	done 3<"$out/$name.$kind"

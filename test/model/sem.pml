@@ -29,14 +29,20 @@
  *   mutant: THREE RELEASE_BLINDLY    a release on the fast way does not look for WAITERS
  *   mutant: RESIZE TAKE_BLINDLY      a take on the fast way does not look for WAITERS
  *   mutant: THREE NOT_COUNTED        a waiter that is started does not make held larger
+ *       /seen_held +/d
  *   mutant: THREE STAYS_ANNOUNCED    the last who leaves the line leaves WAITERS behind
+ *       /in_line--;/{n;n;N;N;N;d}
  *   mutant: THREE GIVES_UP_BLINDLY   one whose time is up does not look whether permits are on
  *                                    their way
+ *       /queued\[me\]/s/^/:: !queued[me] -> gave_up = true /; /^\t\t\t:: else$/d
  *   mutant: RESIZE NO_START          a capacity that grows starts nobody
+ *       /^\tstart();$/d
  *   mutant: RESIZE START_BLINDLY     permits that come back start the oldest while there is a debt
+ *       /FITS held/s/.\+/#define FITS held > 0/
  *   mutant: HEAVY LIGHT_FIRST        permits that come back start the first that fits, past one
  *                                    that does not: the heavy one starves
  *   mutant: HEAVY LEAVES_QUIETLY     one whose time is up starts nobody behind it
+ *       /leave(me);/{n;d}
  */
 #define NONE 9
 #ifdef RESIZE
@@ -101,12 +107,10 @@ inline leave(w)
 		line[2] = NONE;
 		in_line--;
 		queued[w] = false;
-#ifndef STAYS_ANNOUNCED
 		if
 		:: in_line == 0 -> waiters = false; held = seen_held
 		:: else
 		fi;
-#endif
 		seen_held = 0
 	}
 }
@@ -133,11 +137,7 @@ inline choose()
 #endif
 }
 
-#ifdef START_BLINDLY
-#define FITS held > 0
-#else
 #define FITS held + NEED(line[place]) <= capacity
-#endif
 
 /* semaphore_start: under the lock */
 inline start()
@@ -148,9 +148,7 @@ inline start()
 		if
 		:: atomic { place < in_line && FITS -> chosen = line[place]; seen_held = held };
 			atomic {
-#ifndef NOT_COUNTED
 				held = seen_held + NEED(chosen); /* permits_set */
-#endif
 				give(chosen, place);
 				seen_held = 0
 			};
@@ -257,18 +255,11 @@ inline acquire(may_give_up)
 		:: !has && may_give_up ->
 			lock();
 			if
-#ifdef GIVES_UP_BLINDLY
-			:: !queued[me] -> gave_up = true
-#endif
 			:: queued[me] ->
 				leave(me);
-#ifndef LEAVES_QUIETLY
 				start();
-#endif
 				gave_up = true
-#ifndef GIVES_UP_BLINDLY
 			:: else
-#endif
 			fi;
 			unlock();
 			grant_all();
@@ -308,9 +299,7 @@ inline set_capacity(n)
 {
 	lock();
 	capacity = n; /* CAS, until it is made */
-#ifndef NO_START
 	start();
-#endif
 	unlock();
 	grant_all()
 }

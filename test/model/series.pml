@@ -25,11 +25,16 @@
  *   run: ALONE    1.2
  *   run: PERIOD   WORD8
  *   mutant: RESETS MOVED_LATE    is_moved is stored after the compare-and-swap
+ *       /is_moved = true;/d; /^\t\t\tfi$/s/^/is_moved = true /
  *   mutant: RESETS CLEARED_LATE  is_moved is cleared when the series is armed again
+ *       /PERIOD);/{n;n;d}; /{ word =/s/$/ is_moved = false/
  *   mutant: RESETS SILENT        a reset within the tick makes no compare-and-swap
  *   mutant: RESETS TICK_ALONE    a run looks whether the word has another tick, not at is_moved
+ *       /nominal;/s/$/ flag = seen != TICK(nominal);/
  *   mutant: PERIOD SET_UNLOCKED  a new series writes its period without the lock
+ *       /< SERIES/{n;d}; /10 \* n;/{n;d}
  *   mutant: PERIOD LOOK_APART    the look at the word is not under the hold of the store
+ *       /= generation;/s/$/ lock = false; atomic { !lock -> lock = true };/
  */
 #ifdef PERIOD
 #define SERIES 3
@@ -51,10 +56,6 @@ active [2] proctype changer()
 		fi;
 		atomic { !lock -> lock = true };
 		seen = generation;
-#ifdef LOOK_APART
-		lock = false;
-		atomic { !lock -> lock = true };
-#endif
 		if
 		:: seen == 2 * which + 1 ->
 			atomic { changes++; period = 10 * which + changes; given[which] = changes }
@@ -70,13 +71,9 @@ active proctype owner()
 	byte n, own;
 	do
 	:: n < SERIES ->
-#ifndef SET_UNLOCKED
 		atomic { !lock -> lock = true };
-#endif
 		period = 10 * n;
-#ifndef SET_UNLOCKED
 		lock = false;
-#endif
 		generation++;
 		do
 		:: own < 2 -> own++; assert(period == 10 * n + given[n]) /* WORD8: a run */
@@ -138,9 +135,7 @@ active [RESETTERS] proctype resetter()
 #else
 			:: seen != RUNNING ->
 #endif
-#ifndef MOVED_LATE
 				is_moved = true;
-#endif
 				atomic {
 					if
 					:: word == seen && turn == seen_turn ->
@@ -150,9 +145,6 @@ active [RESETTERS] proctype resetter()
 					:: else
 					fi
 				};
-#ifdef MOVED_LATE
-				is_moved = true
-#endif
 			fi
 		od;
 		atomic { seen = 0; seen_turn = 0; to = 0; done = false }
@@ -171,9 +163,6 @@ active proctype runner()
 		atomic { seen = word; word = RUNNING; wanted = promised; promised = 0 };
 		flag = is_moved;
 		instant = nominal;
-#ifdef TICK_ALONE
-		flag = seen != TICK(nominal);
-#endif
 		if
 		:: flag -> instant = 2 * seen
 		:: else
@@ -182,14 +171,9 @@ active proctype runner()
 #ifdef ALONE
 		assert(instant == FIRST + (runs - 1) * PERIOD); /* 1.2 */
 #endif
-#ifndef CLEARED_LATE
 		is_moved = false;
-#endif
 		nominal = instant + PERIOD;
 		atomic { word = TICK(nominal); turn++ };
-#ifdef CLEARED_LATE
-		is_moved = false
-#endif
 	:: else -> break
 	od
 }

@@ -24,14 +24,23 @@
  *   run: EXT   G1 G3 G4 1.3
  *   run: RESET    G1 G3 G4
  *   mutant: PLAIN CLAIM_BY_STORE         the claim is a store, not a compare-and-swap
+ *       /claim/s/.\+/won = true; word = WORD(g, RUNNING);/
  *   mutant: PLAIN NO_GENERATION          the claim does not look at the generation
+ *       s/ARMED && GENERATION(w) == g)/ARMED)/
  *   mutant: PLAIN FORGET_ENDED           a re-arm does not look at ENDED
+ *       /!won && (w/{N;s/.\+/:: !won ->/}
  *   mutant: PLAIN WAITED_ALONE           the waiter does not end the timer as well
+ *       /WAITED);/s/.\+/cancel_or_mark(WAITED);/
  *   mutant: PLAIN BELL_AFTER_WORD        the waiter reads the bell after the word
+ *       /:: outcome/s/$/ w = word;/; /:: outcome/{n;n;d}
  *   mutant: PLAIN RING_FIRST             the bell is moved before the word is
+ *       /= WORD(g/s/^/if :: word \& WAITED -> ring_finish() :: else fi; /; /= WORD(g/{n;n;N;N;N;d}
  *   mutant: RESET NO_DEADLINE            the claim does not look at the deadline
+ *       /& LATER)/,+2d
  *   mutant: EXT RELEASE_BY_STORE       marks that come while the timer is releasing are lost
+ *       /WAITED)))/s/.\+/:: word = WORD(g, RELEASING | (w \& WAITED)); won = true/
  *   mutant: EXT FREE_BEFORE_RELEASE   the generation moves on before the release has returned
+ *       /releasing\[g\] = false;/{N;s/.\+/tw__set_free(g); releasing[g] = false/}
  */
 #define FREE 0
 #define ARMED 8
@@ -74,33 +83,19 @@ inline ring_finish()
 
 inline tw__set_free(g)
 {
-#ifdef RING_FIRST
-	if
-	:: word & WAITED -> ring_finish()
-	:: else
-	fi;
-#endif
 	atomic { w = word; word = WORD(g + 1, FREE) }; /* exchange: WORD2, RUN5 */
 	slot_free = true; /* tw__slot_put */
-#ifndef RING_FIRST
 	if
 	:: w & WAITED -> ring_finish()
 	:: else
 	fi
-#endif
 }
 
 inline release_and_free(g)
 {
-#ifdef FREE_BEFORE_RELEASE
-	releasing[g] = true;
-	tw__set_free(g);
-	releasing[g] = false
-#else
 	releasing[g] = true;
 	releasing[g] = false;
 	tw__set_free(g)
-#endif
 }
 
 inline count_end(g)
@@ -184,20 +179,11 @@ active proctype waiter()
 	bool won;
 	mtype outcome;
 	STATE(word) != FREE || GENERATION(word) > 0;
-#ifdef WAITED_ALONE
-	cancel_or_mark(WAITED);
-#else
 	cancel_or_mark(ENDED | WAITED);
-#endif
 	do
 	:: outcome == IS_RUNNING -> /* wait_for_end */
-#ifdef BELL_AFTER_WORD
-		w = word;
-		heard = bell;
-#else
 		heard = bell; /* RUN5 */
 		w = word;
-#endif
 		if
 		:: GENERATION(w) != g -> break
 		:: else -> bell != heard /* futex */
@@ -235,12 +221,8 @@ inline arm_again()
 	w = word;
 	won = false;
 	do
-#ifndef FORGET_ENDED
 	:: !won && (w & ENDED) -> break
 	:: !won && !(w & ENDED) ->
-#else
-	:: !won ->
-#endif
 		cas(w, WORD(g, ARMED))
 	:: won -> entries[g]++; break
 	od
@@ -260,11 +242,7 @@ inline finish()
 #ifdef EXT
 		w = word;
 		do
-#ifdef RELEASE_BY_STORE
-		:: word = WORD(g, RELEASING | (w & WAITED)); won = true
-#else
 		:: !won -> cas(w, WORD(g, RELEASING | (w & WAITED)))
-#endif
 		:: won -> break
 		od;
 		release_and_free(g)
@@ -274,30 +252,19 @@ inline finish()
 	fi
 }
 
-#ifdef NO_GENERATION
-#define MINE(w) (STATE(w) == ARMED)
-#else
 #define MINE(w) (STATE(w) == ARMED && GENERATION(w) == g)
-#endif
 
 inline run_entry()
 {
 	w = word;
 	do
 	:: !MINE(w) -> break
-#ifndef NO_DEADLINE
 	:: MINE(w) && (w & LATER) && !time_has_come ->
 		later_entries[g]++; /* push_back */
 		break
-#endif
 	:: else ->
 		atomic {
-#ifdef CLAIM_BY_STORE
-			won = true;
-			word = WORD(g, RUNNING);
-#else
 			cas(w, WORD(g, RUNNING)); /* the claim */
-#endif
 			if
 			:: won ->
 				/* G3, G4 */

@@ -21,11 +21,17 @@
  *   run: WORKS   WORK1 WORK2
  *   run: WORKS INLINE   WORK1 WORK2, where the driver itself runs it
  *   mutant: WORKS LOOK_BEFORE_PARK   the driver looks at the stack before it says that it sleeps
+ *       /!= NONE;/d; /true;/s/^/more = stack != NONE; /
  *   mutant: WORKS LOOK_BEFORE_PUSH   the gate is looked at before the push
+ *       /= parked;/d; /the look/{n;n;s/$/ sees_parked = parked;/}
  *   mutant: WORKS FORGET_DEFERRED    the driver sleeps although it keeps what was refused
+ *       /else -> more/{n;s/$/ more = false;/}
  *   mutant: WORKS ARM_LAST           the bell is armed after the look at the stack
+ *       /bell = false;/d; /^\t:: more -> more = false; goto turn$/{n;n;s/$/ bell = false;/}
  *   mutant: WORKS POP_ONE            the driver takes only the first of the stack
+ *       /= stack;/s/NONE/NONE; if :: list != NONE -> next[list] = NONE :: else fi/
  *   mutant: WORKS NEXT_LATE          the driver reads the link after it has handed the piece over
+ *       /offer(w);/d; /w = list;/s/$/ offer(w);/
  */
 #define NONE 9
 
@@ -52,9 +58,6 @@ inline ring()
 /* push, and the look at the gate; from here on w may be run and gone */
 inline submit_later(w)
 {
-#ifdef LOOK_BEFORE_PUSH
-	sees_parked = parked;
-#endif
 	do
 	:: atomic { assert(live[w]); next[w] = stack }; /* WORK1 */
 		if
@@ -62,9 +65,7 @@ inline submit_later(w)
 		:: atomic { stack != next[w] }
 		fi
 	od;
-#ifndef LOOK_BEFORE_PUSH
 	sees_parked = parked; /* WORK2 */
-#endif
 	if
 	:: atomic { sees_parked -> sees_parked = false }; ring()
 	:: atomic { else }
@@ -160,21 +161,12 @@ turn:	parked = false;
 	:: k1 != NONE -> offer(k1)
 	:: else
 	fi;
-#ifdef POP_ONE
-	atomic { list = stack; stack = NONE; if :: list != NONE -> next[list] = NONE :: else fi };
-#else
 	atomic { list = stack; stack = NONE }; /* exchange: WORK1 */
-#endif
 	do
 	:: list != NONE ->
 		w = list;
-#ifdef NEXT_LATE
-		offer(w);
-		after = next[w];
-#else
 		after = next[w];
 		offer(w);
-#endif
 		list = after
 	:: else -> break
 	od;
@@ -183,30 +175,17 @@ turn:	parked = false;
 	:: deferred[0] != NONE -> more = true
 	:: else -> more = false
 	fi;
-#ifdef FORGET_DEFERRED
-	more = false;
-#endif
 	if
 	:: more -> more = false; goto turn /* again in a tick */
 	:: else
 	fi;
-#ifndef ARM_LAST
 	bell = false; /* exchange */
-#endif
-#ifdef LOOK_BEFORE_PARK
-	more = stack != NONE;
-#endif
 	parked = true;
-#ifndef LOOK_BEFORE_PARK
 	more = stack != NONE; /* WORK2 */
-#endif
 	if
 	:: more -> more = false; goto turn
 	:: else
 	fi;
-#ifdef ARM_LAST
-	bell = false;
-#endif
 	if
 	:: atomic { !bell -> asleep = true }
 	:: bell -> goto turn

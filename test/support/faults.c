@@ -7,13 +7,18 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sched.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 static _Atomic long countdown = LONG_MAX;
 static _Atomic bool all_after, refused_any;
@@ -120,19 +125,31 @@ void faults_at_starts(void (*what)(void *arg), void *arg)
 	at_starts = (struct hook){what, arg};
 }
 
-ssize_t __real_read(int fd, void *to, size_t size);
-ssize_t __wrap_read(int fd, void *to, size_t size);
+/* What the linker's --wrap makes of a function: the one of the system, and the one here. */
+#define WRAPPED(name) extern __typeof__(name) __real_##name, __wrap_##name
+
+WRAPPED(read);
+WRAPPED(sched_yield);
+WRAPPED(nanosleep);
+WRAPPED(malloc);
+WRAPPED(calloc);
+WRAPPED(aligned_alloc);
+WRAPPED(free);
+WRAPPED(mmap);
+WRAPPED(munmap);
+WRAPPED(syscall);
+WRAPPED(pthread_create);
+WRAPPED(epoll_create1);
+WRAPPED(timerfd_create);
+WRAPPED(eventfd);
+WRAPPED(epoll_ctl);
+WRAPPED(epoll_wait);
 
 ssize_t __wrap_read(int fd, void *to, size_t size)
 {
 	call(&at_reads);
 	return __real_read(fd, to, size);
 }
-
-int __real_sched_yield(void);
-int __real_nanosleep(const struct timespec *span, struct timespec *left);
-int __wrap_sched_yield(void);
-int __wrap_nanosleep(const struct timespec *span, struct timespec *left);
 
 int __wrap_sched_yield(void)
 {
@@ -180,27 +197,6 @@ static void *taken(void *block)
 	outstanding += block != NULL;
 	return block;
 }
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void __real_free(void *block);
-void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-int __real_munmap(void *at, size_t size);
-long __real_syscall(long number, ...);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
-			  void *arg);
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void __wrap_free(void *block);
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-int __wrap_munmap(void *at, size_t size);
-/* It passes on six arguments, as the C library does: most calls have fewer. */
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
-			  void *arg);
 
 void *__wrap_malloc(size_t size)
 {
@@ -275,10 +271,10 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 }
 
 /*
- * As many arguments as any call has; those that were not given are whatever lies there, as the C
- * library has it too.
+ * It passes on six arguments, as the C library does: most calls have fewer. Those that were not
+ * given are whatever lies there.
  */
-long __wrap_syscall(long number, ...)
+__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {
 	long a[6];
 	va_list args;
@@ -305,18 +301,6 @@ long __wrap_syscall(long number, ...)
 		call(&after_wakes);
 	return r;
 }
-
-int __real_epoll_create1(int flags);
-int __real_timerfd_create(int clock, int flags);
-int __real_eventfd(unsigned start, int flags);
-int __real_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
-int __real_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms);
-
-int __wrap_epoll_create1(int flags);
-int __wrap_timerfd_create(int clock, int flags);
-int __wrap_eventfd(unsigned start, int flags);
-int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
-int __wrap_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms);
 
 static int no_descriptor(void)
 {
