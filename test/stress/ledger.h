@@ -37,7 +37,7 @@ static tw_group group_of(const struct record *r)
 static uint64_t random_delay(uint64_t *seed)
 {
 	if (random_percent(seed, 3))
-		return random_below(seed, 100 * 3600 * TW_SECOND);
+		return random_below(seed, TW_MAX_DELAY_NS / 2);
 	if (random_percent(seed, 10))
 		return 0;
 	if (random_percent(seed, 50))
@@ -111,7 +111,7 @@ static void schedule(struct record *r, uint64_t *seed)
 	r->period_ns = 1 + random_below(seed, shared.delay_most_ns / 8);
 	uint64_t delay_ns = random_delay(seed);
 	bool absolute = random_percent(seed, 25);
-	atomic_store(&r->floor_ns, tw_service_now(r->service) + delay_ns);
+	atomic_store(&r->floor_ns, stress_now_ns() + delay_ns);
 	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
 	int answer = series ? schedule_series(r, delay_ns, absolute, seed)
 			    : schedule_once(r, delay_ns, absolute, seed);

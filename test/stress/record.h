@@ -87,8 +87,7 @@ __attribute__((format(printf, 2, 3), noreturn)) static void violation_by(const s
 			(int)r->kind, r->has_release, atomic_load(&r->started),
 			atomic_load(&r->inside), atomic_load(&r->releases), atomic_load(&r->fate),
 			atomic_load(&r->cancelled), atomic_load(&r->limit), atomic_load(&r->ended),
-			atomic_load(&r->running_seen), atomic_load(&r->floor_ns),
-			tw_service_now(r->service));
+			atomic_load(&r->running_seen), atomic_load(&r->floor_ns), stress_now_ns());
 	fprintf(stderr, "\n");
 	_exit(1);
 }
@@ -211,8 +210,7 @@ static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
 	if (atomic_flag_test_and_set(&r->reset_lock))
 		return; /* another thread is at it */
 	atomic_fetch_add(&r->reset_calls, 1);
-	uint64_t due_ns = tw_service_now(r->service) + delay_ns,
-		 before_ns = atomic_load(&r->floor_ns);
+	uint64_t due_ns = stress_now_ns() + delay_ns, before_ns = atomic_load(&r->floor_ns);
 	atomic_store(&r->candidate_ns, due_ns);
 	bool with_group = atomic_load(&r->ended_with_group);
 	int answer = absolute ? tw_reset_at(r->service, r->timer, due_ns)
@@ -235,7 +233,7 @@ static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
 /* From its own callback. */
 static void record_re_arm(struct record *r, uint64_t delay_ns)
 {
-	uint64_t due_ns = tw_service_now(r->service) + delay_ns;
+	uint64_t due_ns = stress_now_ns() + delay_ns;
 	int answer = tw_reset(r->service, r->timer, delay_ns);
 	if (answer == 0) {
 		atomic_store(&r->floor_ns, due_ns);
@@ -276,7 +274,7 @@ static void check_instant(struct record *r, uint64_t now_ns)
 /* First thing in the callback. */
 static void record_enter(struct record *r)
 {
-	uint64_t now_ns = tw_service_now(r->service);
+	uint64_t now_ns = stress_now_ns();
 	if (atomic_load(&r->ended))
 		violation_by(r, "a run after the timer's end");
 	if (atomic_fetch_add(&r->started, 1) + 1 > atomic_load(&r->limit))
@@ -295,7 +293,7 @@ static void record_enter(struct record *r)
 static void record_leave(struct record *r)
 {
 	if (r->kind == FIXED_DELAY)
-		atomic_store(&r->floor_ns, tw_service_now(r->service) + r->period_ns);
+		atomic_store(&r->floor_ns, stress_now_ns() + r->period_ns);
 	if (atomic_fetch_sub(&r->inside, 1) != 1)
 		violation_by(r, "two runs of one timer overlapped");
 }

@@ -18,8 +18,8 @@ $B/test/system/sandbox: $B/test/system/sandbox.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
 
 check-clocks: deps-build+faults ## odd real clocks: time namespaces, leaps, steps of the time of day
-	$(again) $B/test/system/clocks
-	$(Q)test/system/clocks.sh $B/test/system/clocks
+	$(again) $B/test/system/clocks $B/test/stress/ledger $B/test/stress/loop
+	$(Q)test/system/clocks.sh $B/test/system/clocks $B/test/stress/ledger $B/test/stress/loop
 
 $B/test/system/clocks: $B/test/system/clocks.o $(archives)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
