@@ -35,7 +35,7 @@
  *       the higher one rings for nothing. To a higher one: plan, a new word (GATE1), heavy barrier,
  *       then the look at the lanes: GATE2 with "the plan was raised" in PARKED's place. Without it
  *       a push between the two plans sleeps until the later.
- *   GATE5  owners (queue.h, QUEUE2): with one owner, the driver's own thread, GATE4's barrier is
+ *   GATE5  owners (queue.h, QUEUE2): with one owner, the driver's own thread, the barrier is
  *       left out. A thread that attaches after the driver has counted has the word behind it.
  *       (one site: the rest is GATE2 of the queue)
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline BEYOND_RANGE

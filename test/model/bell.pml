@@ -1,6 +1,6 @@
 /*
  * The bell of a driver that waits on a descriptor: mpsc/gate.h, GATE3; tw__gate_ring and
- * tw__gate_arm_bell in mpsc/gate.c; wheel/driver/alarm.c.
+ * tw__gate_arm_bell in mpsc/gate.c; wheel/driver/loop_fd.c.
  *
  * Modelled: threads that push something and ring, twice each: the first to find the bell quiet
  * writes to the descriptor, after a while. The driver wakes when the descriptor is readable, arms

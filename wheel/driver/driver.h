@@ -131,14 +131,10 @@ static inline bool tw__dropping(const tw_service *service)
 	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DROP;
 }
 
-/* The end of a tick; of no tick: no instant. */
-static inline uint64_t tw__plan_ns(const tw_service *service, uint64_t tick)
+static inline uint64_t tw__next_tick_ns(const tw_service *service)
 {
-	return tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, tick);
+	return tw__tick_ns(service, service->driver->wheel.next);
 }
-
-/* Entries looked at for a plan before it is put off until the next tick. */
-enum { TW__PLAN_BUDGET = 8192 };
 
 /* ------------------------------------------------------------------------------------- poll.c */
 
@@ -166,13 +162,6 @@ unsigned tw__driver_collect(tw_service *service);
 /* Whether there may be something in lanes that are not young (gate.h, GATE2). `driving` held. */
 bool tw__driver_any_unread(tw_service *service);
 
-/* ACCEPTING, unless the service is closed. */
-static inline uint64_t tw__driver_accepting(const tw_service *service)
-{
-	/* the driver's own */
-	return tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING;
-}
-
 /* A new word for the gate: flags, ACCEPTING, and the next sequence number, which stands for now. */
 void tw__driver_publish(tw_service *service, uint64_t flags);
 
@@ -180,6 +169,19 @@ void tw__driver_publish(tw_service *service, uint64_t flags);
 void tw__driver_publish_closed(tw_service *service);
 
 /* ------------------------------------------------------------------------------------- park.c */
+
+/* Entries looked at for a plan before it is put off until the next tick. */
+enum { TW__PLAN_BUDGET = 8192 };
+
+/* The end of the first tick with something to do; UINT64_MAX: there is none. */
+uint64_t tw__driver_plan(tw_service *service, unsigned budget);
+
+/*
+ * Publishes PARKED with a plan: from the barrier on, a thread that brings something earlier rings.
+ * What came before is found in the lanes. False: the barrier has failed, so sleep no longer than a
+ * tick.
+ */
+bool tw__driver_park(tw_service *service, uint64_t plan_ns);
 
 /* Starts the tick thread. 0, or a negative errno. */
 int tw__driver_start(tw_service *service);
@@ -234,13 +236,10 @@ unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigne
 /* At the end of a poll. look: see whether there is much to give. busy: there is traffic. */
 void tw__purge(tw_service *service, bool look, bool busy);
 
-/* Before the driver sleeps: looks whether there is much to give. */
-void tw__purge_look(tw_service *service);
-
 /* Memory is going back, a step in each poll. */
 bool tw__purging(const tw_service *service);
 
-/* The deadline, or an earlier instant at which to give memory back. */
-uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns);
+/* Before the driver sleeps: the deadline, or an earlier instant at which to give memory back. */
+uint64_t tw__purge_wake_by(tw_service *service, uint64_t deadline_ns);
 
 #endif

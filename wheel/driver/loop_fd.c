@@ -1,7 +1,82 @@
+/*
+ * A driver that a loop of the user's calls: when it is to be called, and the descriptor that says
+ * so; and the alarm, which a tick thread uses too. Calls poll.c and park.c.
+ */
 #include "wheel/driver/loop_fd.h"
 
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "mpsc/base/process.h"
 #include "wheel/driver/driver.h"
 #include "wheel/run/work.h"
+
+/* ---------------------------------------------------------------- the alarm */
+
+void tw__alarm_init(struct tw__alarm *alarm)
+{
+	*alarm = (struct tw__alarm){-1, -1, -1, UINT64_MAX};
+}
+
+static bool alarm_watch(struct tw__alarm *alarm, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	return epoll_ctl(alarm->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+tw_cold int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate)
+{
+	struct tw__alarm new = {.set_ns = UINT64_MAX};
+	new.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	new.timer_fd = timerfd_create(clock_id, TFD_CLOEXEC | TFD_NONBLOCK);
+	new.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	bool all = new.epoll_fd >= 0 && new.timer_fd >= 0 && new.bell_fd >= 0;
+	if (!all || !alarm_watch(&new, new.timer_fd) || !alarm_watch(&new, new.bell_fd)) {
+		int error = errno;
+		tw__alarm_close(&new);
+		return -error;
+	}
+	*alarm = new;
+	tw__gate_ring_on(gate, alarm->bell_fd);
+	return 0;
+}
+
+void tw__alarm_close(struct tw__alarm *alarm)
+{
+	TW__UNCANCELLED;
+	const int fds[] = {alarm->epoll_fd, alarm->timer_fd, alarm->bell_fd};
+	for (unsigned i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	tw__alarm_init(alarm);
+}
+
+void tw__alarm_set(struct tw__alarm *alarm, uint64_t instant_ns)
+{
+	TW_ASSERT(alarm->timer_fd >= 0);
+	if (alarm->set_ns == instant_ns)
+		/* if it has passed, the descriptor is readable still: nobody reads it */
+		return;
+	struct itimerspec at = {0}; /* disarmed */
+	if (instant_ns != UINT64_MAX) {
+		at.it_value.tv_sec = (time_t)(instant_ns / 1000000000u);
+		at.it_value.tv_nsec = instant_ns ? (long)(instant_ns % 1000000000u) : 1;
+	}
+	timerfd_settime(alarm->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	alarm->set_ns = instant_ns;
+}
+
+void tw__alarm_wait(struct tw__alarm *alarm)
+{
+	TW_ASSERT(alarm->epoll_fd >= 0);
+	struct epoll_event event;
+	epoll_wait(alarm->epoll_fd, &event, 1, -1);
+}
+
+/* ----------------------------------------------------------------- the loop */
 
 /* Entries that a lane may hold until the next tick, or half its bound. */
 enum { MOST_UNREAD = 2048 };
@@ -30,24 +105,15 @@ static void gather(tw_service *service)
 /* The instant of what is to do next; 0 means now. */
 static uint64_t next_ns(tw_service *service)
 {
-	const struct tw__loop *loop = &service->driver->loop;
-	bool late =
-	    /* else for the next tick */
-	    service->driver->wheel.late.count && !service->driver->outboxes.refiled;
-	if (loop->at_once || late || tw__works_waiting(service))
+	struct tw__driver *driver = service->driver;
+	/* what was refiled is for the next tick */
+	bool late = driver->wheel.late.count && !driver->outboxes.refiled;
+	if (driver->loop.at_once || late || tw__works_waiting(service))
 		return 0;
-	struct tw__wheel *wheel = &service->driver->wheel;
-	uint64_t tick =
-	    tw__earlier(tw__wheel_plan(wheel, TW__PLAN_BUDGET), tw__young_plan(service));
-	if (loop->soon || tw__wheel_sweeping(wheel))
-		tick = wheel->next;
-	return tw__purge_wake_by(service, tw__plan_ns(service, tick));
-}
-
-/* No other thread has a lane (gate.h, GATE5). */
-static bool alone(tw_service *service)
-{
-	return tw__queue_owners(&service->queue) == 1;
+	uint64_t plan_ns = tw__driver_plan(service, TW__PLAN_BUDGET);
+	if (driver->loop.soon || tw__wheel_sweeping(&driver->wheel))
+		plan_ns = tw__next_tick_ns(service);
+	return tw__purge_wake_by(service, plan_ns);
 }
 
 /*
@@ -56,12 +122,9 @@ static bool alone(tw_service *service)
  */
 static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 {
-	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (GATE1, GATE4) */
-	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
-	bool sure = alone(service) || tw__gate_barrier(&service->gate);
-	uint64_t wake_ns =
-	    sure ? plan_ns
-		 : tw__earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
+	uint64_t wake_ns = tw__driver_park(service, plan_ns)
+			       ? plan_ns
+			       : tw__earlier(plan_ns, tw__next_tick_ns(service));
 	/* GATE2, GATE4; work.h, WORK2 */
 	if (tw__driver_any_unread(service) || tw__works_waiting(service)) {
 		gather(service);
@@ -111,10 +174,10 @@ static bool all_is_done(tw_service *service)
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <
 		   service->driver->wheel.next &&
-	       !tw__purging(service) && service->driver->wheel.late.count == 0 &&
+	       service->driver->wheel.late.count == 0 &&
 	       !tw_load_relaxed(&service->submitted->returned) &&
-	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
-	       !tw__works_waiting(service) && !lanes_want_draining(service);
+	       !tw_load_relaxed(&service->catching_up) && !tw__works_waiting(service) &&
+	       !lanes_want_draining(service);
 }
 
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
@@ -128,7 +191,6 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 		    tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
 	struct tw__poll poll = tw__poll(service, local, budget);
 	loop_remember(service, &poll, budget);
-	tw__purge_look(service);
 	if (open)
 		loop_arm(service);
 	return poll.done;
@@ -137,12 +199,9 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 uint64_t tw__loop_next_tick_ns(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__wheel *wheel = &service->driver->wheel;
 	gather(service);
-	uint64_t tick = tw__earlier(tw__wheel_plan(wheel, UINT32_MAX), tw__young_plan(service));
-	if (service->driver->loop.soon || tw__works_waiting(service) || tick < wheel->next)
-		tick = wheel->next;
-	return tw__plan_ns(service, tick);
+	bool soon = service->driver->loop.soon || tw__works_waiting(service);
+	return soon ? tw__next_tick_ns(service) : tw__driver_plan(service, UINT32_MAX);
 }
 
 /* ------------------------------------------------------------------- public */
@@ -156,12 +215,6 @@ static int check_manual(const char *call, const tw_service *service)
 	return r;
 }
 
-/* The instant of a due timer; the clock may have been set back since the last advance. */
-static uint64_t due_since(const tw_service *service)
-{
-	return tw__earlier(service->driver->last_now_ns, tw__clock_read(service));
-}
-
 int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 {
 	int r = out_ns ? check_manual(__func__, service) : tw__invalid("out_ns is NULL");
@@ -172,9 +225,11 @@ int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 	r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
 	if (!r) {
 		gather(service);
-		tw__purge_look(service);
 		uint64_t at_ns = next_ns(service);
-		*out_ns = at_ns ? at_ns : due_since(service);
+		/* due; the clock may have been set back since the last advance */
+		*out_ns = at_ns ? at_ns
+				: tw__earlier(service->driver->last_now_ns,
+					      tw__clock_read(service));
 	}
 	pthread_mutex_unlock(&service->driving);
 	return r;
@@ -185,7 +240,7 @@ static int open_fd(tw_service *service)
 {
 	if (tw_load_acquire(&service->phase.closed))
 		return -ESHUTDOWN;
-	if (!tw__local_of(service)) /* an owner, as alone() takes for granted */
+	if (!tw__local_of(service)) /* an owner, as GATE5 takes for granted */
 		return -ENOMEM;
 	int r =
 	    tw__alarm_open(&service->driver->loop.alarm, service->clock->ops->id, &service->gate);

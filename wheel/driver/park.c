@@ -19,9 +19,23 @@
 
 enum { QUIET_POLLS = 8 }; /* after this many quiet polls in a row it parks */
 
-static uint64_t next_tick_ns(const tw_service *service)
+static uint64_t plan_ns_of(const tw_service *service, uint64_t tick)
 {
-	return tw__tick_ns(service, service->driver->wheel.next);
+	return tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, tick);
+}
+
+uint64_t tw__driver_plan(tw_service *service, unsigned budget)
+{
+	uint64_t tick = tw__wheel_plan(&service->driver->wheel, budget);
+	return plan_ns_of(service, tw__earlier(tick, tw__young_plan(service)));
+}
+
+bool tw__driver_park(tw_service *service, uint64_t plan_ns)
+{
+	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (GATE1, GATE4) */
+	tw__driver_publish(service, TW__GATE_PARKED);
+	/* counted after that: GATE5 */
+	return tw__queue_owners(&service->queue) == 1 || tw__gate_barrier(&service->gate);
 }
 
 /* Called after the bell is armed (gate.h, GATE3). */
@@ -42,16 +56,12 @@ static bool requested(tw_service *service)
 static uint64_t park(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	tw__purge_look(service);
-	uint64_t tick = tw__earlier(tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET),
-				    tw__young_plan(service));
-	uint64_t plan_ns = tw__purge_wake_by(service, tw__plan_ns(service, tick));
+	uint64_t plan_ns =
+	    tw__purge_wake_by(service, tw__driver_plan(service, TW__PLAN_BUDGET));
 	tw__gate_arm_bell(&service->gate);
-	/* published with the word (gate.h, GATE1) */
-	tw_store_relaxed(&service->gate.plan, plan_ns);
-	tw__driver_publish(service, TW__GATE_PARKED);
-	bool sure = tw__gate_barrier(&service->gate);
-	if (tw__driver_any_unread(service) || tw__young_plan(service) < tick ||
+	bool sure = tw__driver_park(service, plan_ns);
+	if (tw__driver_any_unread(service) ||
+	    plan_ns_of(service, tw__young_plan(service)) < plan_ns ||
 	    tw__driver_collect(service) || requested(service))
 		return 0;
 	/*
@@ -63,7 +73,7 @@ static uint64_t park(tw_service *service)
 		return 0;
 	}
 	if (!sure)
-		return tw__earlier(next_tick_ns(service), plan_ns);
+		return tw__earlier(tw__next_tick_ns(service), plan_ns);
 	return service->clock->ops->runs ? plan_ns : UINT64_MAX;
 }
 
@@ -83,7 +93,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 	    (quiet || !service->time.published))
 		return park(service);
 	tw__gate_arm_bell(&service->gate);
-	return requested(service) ? 0 : next_tick_ns(service);
+	return requested(service) ? 0 : tw__next_tick_ns(service);
 }
 
 /* A poll that was asked for is over: tells those who wait (a manual clock, close). */
@@ -133,7 +143,7 @@ static void *tick_thread(void *arg)
 		if (!poll.now)
 			tell_polled(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &poll);
-		service->driver->park.slept_a_tick = deadline_ns == next_tick_ns(service);
+		service->driver->park.slept_a_tick = deadline_ns == tw__next_tick_ns(service);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
 			sleep_until(service, deadline_ns);

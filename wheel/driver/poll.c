@@ -175,7 +175,11 @@ void tw__driver_publish(tw_service *service, uint64_t flags)
 {
 	TW_ASSERT_DRIVER(service);
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	flags |= tw__driver_accepting(service);
+	flags |= tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING;
+	if (!service->time.published) { /* nobody counts from it */
+		tw__gate_publish(&service->gate, flags);
+		return;
+	}
 	uint64_t base_ns = tw__driver_now(service) + service->time.tick_ns;
 	service->driver->bases.bases_ns[(replaced + 1) % TW__EPOCHS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */

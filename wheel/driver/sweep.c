@@ -109,9 +109,9 @@ bool tw__purging(const tw_service *service)
 	return begin_ns && service->driver->last_now_ns >= begin_ns;
 }
 
-void tw__purge_look(tw_service *service)
+/* Whether there is much to give. */
+static void purge_look(tw_service *service)
 {
-	TW_ASSERT_DRIVER(service);
 	if (tw__purging(service))
 		return;
 	if (!much_is_held(service))
@@ -123,19 +123,20 @@ void tw__purge_look(tw_service *service)
 tw_cold void tw__purge(tw_service *service, bool look, bool busy)
 {
 	TW_ASSERT_DRIVER(service);
-	if (tw_likely(!tw__purging(service))) {
-		if (look)
-			tw__purge_look(service);
-	} else if (busy) {
+	if (look)
+		purge_look(service);
+	if (tw_likely(!tw__purging(service)))
+		return;
+	if (busy)
 		service->driver->purge_ns = service->driver->last_now_ns + PATIENCE_NS;
-	} else if (!purge_step(service)) {
+	else if (!purge_step(service))
 		service->driver->purge_ns = 0;
-	}
 }
 
-uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns)
+uint64_t tw__purge_wake_by(tw_service *service, uint64_t deadline_ns)
 {
-	uint64_t wake_ns = service->driver->purge_ns + PURGE_ASLEEP_NS;
+	purge_look(service);
 	bool waits = service->driver->purge_ns && !tw__purging(service);
-	return waits && wake_ns < deadline_ns ? wake_ns : deadline_ns;
+	return waits ? tw__earlier(service->driver->purge_ns + PURGE_ASLEEP_NS, deadline_ns)
+		     : deadline_ns;
 }
