@@ -42,6 +42,9 @@ struct tw__dead {
 /* Counts dead entries, about; in_wheel are those in the wheel. */
 struct tw__dead tw__count_dead(tw_service *service, uint64_t in_wheel);
 
+/* Cancels of a thread between two looks whether a driver that sleeps is to sweep. */
+enum { TW__CANCELS_PER_WAKE = 512 };
+
 /* Wakes the driver if it sleeps. */
 void tw__wake(tw_service *service);
 

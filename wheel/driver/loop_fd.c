@@ -227,9 +227,9 @@ int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 		gather(service);
 		uint64_t at_ns = next_ns(service);
 		/* due; the clock may have been set back since the last advance */
-		*out_ns = at_ns ? at_ns
-				: tw__earlier(service->driver->last_now_ns,
-					      tw__clock_read(service));
+		*out_ns = at_ns
+			      ? at_ns
+			      : tw__earlier(service->driver->last_now_ns, tw__clock_read(service));
 	}
 	pthread_mutex_unlock(&service->driving);
 	return r;

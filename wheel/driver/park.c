@@ -56,13 +56,12 @@ static bool requested(tw_service *service)
 static uint64_t park(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	uint64_t plan_ns =
-	    tw__purge_wake_by(service, tw__driver_plan(service, TW__PLAN_BUDGET));
+	uint64_t plan_ns = tw__purge_wake_by(service, tw__driver_plan(service, TW__PLAN_BUDGET));
 	tw__gate_arm_bell(&service->gate);
 	bool sure = tw__driver_park(service, plan_ns);
 	if (tw__driver_any_unread(service) ||
-	    plan_ns_of(service, tw__young_plan(service)) < plan_ns ||
-	    tw__driver_collect(service) || requested(service))
+	    plan_ns_of(service, tw__young_plan(service)) < plan_ns || tw__driver_collect(service) ||
+	    requested(service))
 		return 0;
 	/*
 	 * Cancels since the last look, which did not ring, and their look at the word are another

@@ -265,42 +265,21 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 
 /* -------------------------------------------------------------------- magazines */
 
-/* With fewer, schedules would look too often: a look comes after as many as there were. */
-enum { FEW_SLOTS = TW__MAGAZINE_MIN / 2 };
-
-static void set_limits(struct tw__magazine *magazine)
-{
-	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled),
-		 wake = cancelled | (TW__CANCELS_PER_WAKE - 1);
-	uint32_t count = tw__magazine_count(magazine), room = magazine->capacity - count;
-	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + count;
-	magazine->cancel_limit = cancelled + room < wake ? cancelled + room : wake;
-}
-
 void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	*magazine = (struct tw__magazine){.capacity = TW__MAGAZINE_MIN};
-	set_limits(magazine);
 	tw_add_relaxed(&slots->threads, 1);
 }
 
-static int magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
+int tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t out[TW__MAGAZINE_MAX / 2];
 	int n = tw__slots_take(slots, magazine->capacity / 2, out);
 	for (int i = 0; i < n; i++)
-		tw__magazine_append(magazine, tw__slot_entry(slots, out[i]));
+		tw__magazine_put(magazine, tw__slot_entry(slots, out[i]));
 	if (magazine->capacity < TW__MAGAZINE_MAX)
 		magazine->capacity *= 2;
-	return n;
-}
-
-/* More come before the last one has gone, so that few schedules have to look. */
-int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	int r = tw__magazine_count(magazine) < FEW_SLOTS ? magazine_refill(slots, magazine) : 0;
-	set_limits(magazine);
-	return tw__magazine_count(magazine) ? 0 : r;
+	return tw__magazine_count(magazine) ? 0 : n;
 }
 
 /* The oldest n. */
@@ -309,17 +288,8 @@ static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint3
 	uint32_t out[TW__MAGAZINE_MAX];
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = tw__entry_slot(tw__magazine_peek(magazine, i));
-	tw__magazine_take(magazine, n);
+	magazine->head += n;
 	tw__slots_put(slots, out, n);
-}
-
-void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	if (tw__magazine_is_full(magazine) && magazine->capacity < TW__MAGAZINE_MAX)
-		magazine->capacity *= 2;
-	else if (tw__magazine_is_full(magazine))
-		unload(slots, magazine, magazine->capacity / 2);
-	set_limits(magazine);
 }
 
 void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
@@ -333,16 +303,17 @@ void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine,
 		tw__slots_put(slots, &slot, 1);
 		return;
 	}
-	tw__magazine_make_room(slots, magazine);
-	tw__magazine_append(magazine, tw__entry_make(slot, generation));
-	set_limits(magazine);
+	if (magazine->capacity < TW__MAGAZINE_MAX)
+		magazine->capacity *= 2;
+	else
+		unload(slots, magazine, magazine->capacity / 2);
+	tw__magazine_put(magazine, tw__entry_make(slot, generation));
 }
 
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	if (tw__magazine_count(magazine))
 		unload(slots, magazine, tw__magazine_count(magazine));
-	set_limits(magazine);
 }
 
 /* ------------------------------------------------------ the table of word.h */

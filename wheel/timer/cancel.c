@@ -30,25 +30,13 @@ void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fa
 		tw_bump(fate == TW_FATE_DROPPED ? &local->dropped : &local->fired, 1);
 		return;
 	}
-	tw__magazine_count_cancelled(&local->magazine);
-	if (tw_unlikely(tw_load_relaxed(&local->magazine.cancelled) % TW__CANCELS_PER_WAKE == 0))
-		tw__wake_to_sweep(service);
+	tw__count_cancelled(service, local);
 }
 
-static void give_slot_back(tw_service *service, struct tw__local *local, uint32_t slot,
-			   uint32_t generation)
+static inline void give_slot_back(tw_service *service, struct tw__local *local, uint32_t slot,
+				  uint32_t generation)
 {
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation);
-}
-
-__attribute__((noinline)) int tw__cancelled_slowly(tw_service *service, struct tw__local *local,
-						   uint32_t slot, uint64_t word)
-{
-	tw__count_end(service, local, TW_FATE_CANCELLED);
-	if (local)
-		tw__magazine_make_room(&service->slots, &local->magazine);
-	give_slot_back(service, local, slot, tw__word_generation(word) + 1);
-	return TW_CANCELLED;
 }
 
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
@@ -102,45 +90,34 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 enum { RETRACTED = -1 };
 
 /* Ends a timer that waits. False: *word has changed. */
-static inline __attribute__((always_inline)) bool end(tw_service *service, struct tw__local *local,
-						      uint32_t slot, uint64_t *word, int fate)
+static bool end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+		int fate)
 {
 	struct tw__slots *slots = &service->slots;
-	uint64_t was = *word, entry = tw__entry_make(slot, tw__word_generation(was)),
-		 ended =
-		     fate == RETRACTED ? tw__word_next_free(was) : tw__word_ended(slots, slot, was);
+	uint64_t was = *word, ended = fate == RETRACTED ? tw__word_next_free(was)
+							: tw__word_ended(slots, slot, was);
 	TW_ASSERT(slot > 0 && slot < slots->end);
 	/* WORD2, WORD3 */
 	if (tw_unlikely(!tw__word_cas_acq_rel(&slots->words[slot], word, ended)))
 		return false;
-	if (tw_unlikely(tw__word_state(ended) == TW__RELEASING)) {
+	if (fate == RETRACTED)
+		tw_bump(&local->magazine.scheduled, UINT64_MAX);
+	else
 		tw__count_end(service, local, (enum tw_fate)fate);
+	if (tw_unlikely(tw__word_state(ended) == TW__RELEASING)) {
 		(void)tw__release(service, local, slot, tw__word_generation(was),
 				  (enum tw_fate)fate);
 		return true;
 	}
 	if (was & TW__EXT)
 		tw__group_leave(service, tw_load_relaxed(&slots->records[slot].group), slot);
-	if (fate == TW_FATE_CANCELLED) {
-		tw__cancelled(service, local, entry);
-	} else {
-		if (fate == RETRACTED)
-			tw__magazine_count_scheduled(&local->magazine, -1);
-		else
-			tw__count_end(service, local, (enum tw_fate)fate);
-		give_slot_back(service, local, slot, tw__word_generation(was) + 1);
-	}
+	give_slot_back(service, local, slot, tw__word_generation(was) + 1);
 	return true;
-}
-
-static tw_cold bool end_rarely(tw_service *service, uint32_t slot, uint64_t *word, int fate)
-{
-	return end(service, tw__local_of(service), slot, word, fate);
 }
 
 bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 {
-	return end_rarely(service, slot, word, TW_FATE_DROPPED);
+	return end(service, tw__local_of(service), slot, word, TW_FATE_DROPPED);
 }
 
 /* ------------------------------------------------------------------- cancel */
@@ -149,10 +126,8 @@ bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 enum { CANCEL_AGAIN = -1 };
 
 /* Ends the timer, or puts the marks on its word. */
-static inline __attribute__((always_inline)) int cancel_seen(tw_service *service,
-							     struct tw__local *local,
-							     uint64_t entry, uint64_t *word,
-							     uint64_t marks)
+static int cancel_seen(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t *word,
+		       uint64_t marks)
 {
 	uint32_t slot = (uint32_t)entry;
 	if ((*word ^ entry) >> TW__GENERATION_SHIFT || tw__word_state(*word) == TW__FREE)
@@ -194,7 +169,10 @@ cancel_with(tw_service *service, struct tw__local *local, uint64_t entry, uint64
 	    /* planted: same_generation */
 	    tw_likely(tw__word_cas_acq_rel(at, &word, generation_bits + TW__NEXT_GENERATION))) {
 		TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
-		return tw__cancelled(service, local, entry);
+		uint32_t next = tw__entry_generation(entry) + 1;
+		give_slot_back(service, local, (uint32_t)slot, next); /* planted: slot_lost */
+		tw__count_cancelled(service, local);
+		return TW_CANCELLED;
 	}
 	return cancel_slowly(service, local, entry, marks);
 }
@@ -233,7 +211,7 @@ tw_cold bool tw__retract(tw_service *service, uint64_t entry)
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
 			return false;
-	} while (!end_rarely(service, slot, &word, RETRACTED));
+	} while (!end(service, tw__local_of(service), slot, &word, RETRACTED));
 	return true;
 }
 

@@ -22,23 +22,12 @@ static inline uint64_t tw__word_ended(const struct tw__slots *slots, uint32_t sl
 /* local may be NULL if the timer was not claimed. */
 void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate);
 
-/*
- * The rest for a timer that this thread has cancelled without a release, and that has left its
- * group. local: or NULL. word: one that it had.
- */
-int tw__cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
-			 uint64_t word);
-
-/* The next compare-and-swap of this thread waits for each step. */
-static inline __attribute__((always_inline)) int
-tw__cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
+static inline __attribute__((always_inline)) void tw__count_cancelled(tw_service *service,
+								      struct tw__local *local)
 {
-	if (tw_unlikely(!local || !tw__magazine_has_room(&local->magazine) ||
-			tw__entry_generation(entry) == TW__LAST_GENERATION - 1))
-		return tw__cancelled_slowly(service, local, (uint32_t)entry, entry);
-	tw__debug_poison(&service->slots, (uint32_t)entry);
-	tw__magazine_cancel(&local->magazine, entry + TW__NEXT_GENERATION); /* planted: slot_lost */
-	return TW_CANCELLED;
+	tw_bump(&local->magazine.cancelled, 1);
+	if (tw_unlikely(tw_load_relaxed(&local->magazine.cancelled) % TW__CANCELS_PER_WAKE == 0))
+		tw__wake_to_sweep(service);
 }
 
 /*

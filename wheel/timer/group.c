@@ -175,7 +175,9 @@ static void give_back(tw_service *service, struct tw__local *local, const struct
 		uint32_t slot = ended->freed[i];
 		uint64_t word = tw_load_relaxed(&service->slots.words[slot]);
 		TW_ASSERT(tw__word_state(word) == TW__FREE);
-		tw__cancelled(service, local, word - TW__NEXT_GENERATION + slot);
+		tw__count_end(service, local, TW_FATE_CANCELLED);
+		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot,
+			     tw__word_generation(word));
 	}
 }
 

@@ -153,7 +153,7 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, uint64
 	struct tw__lane *lane = &local->young;
 	if (kind != TW__KIND_DELAY || tw_unlikely(tick < local->young_from))
 		lane = lane_for(service, local, tick, tw_load_relaxed(&service->gate.cursor));
-	if (tw_unlikely(!tw__magazine_has_one(&local->magazine) || !tw__lane_can_push(lane)))
+	if (tw_unlikely(!tw__magazine_has_some(&local->magazine) || !tw__lane_can_push(lane)))
 		return false;
 	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
 	uint32_t ext = TW__EXT_NONE;
@@ -289,8 +289,8 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 		r = tw__lane_grow(&local->young, SCHEDULE_ENTRIES, &young_grew);
 	/* a driver that sleeps is not to find too much */
 	grew |= young_grew && tw__young_is_long(local);
-	if (!r && !tw__magazine_has_one(&local->magazine))
-		r = tw__magazine_look(&service->slots, &local->magazine);
+	if (!r && !tw__magazine_has_some(&local->magazine))
+		r = tw__magazine_refill(&service->slots, &local->magazine);
 	if (tw_unlikely(r))
 		return refused(local, out, r);
 
