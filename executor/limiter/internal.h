@@ -7,8 +7,7 @@
  *   COMING    not accepted yet, or in the inbox     QUEUED: submit; a look at the inbox
  *   QUEUED    in line                               RUNNING: a runner
  *   RUNNING   an attempt is in progress             ENDED: its runner; complete
- *   ENDED     its `stop` has not returned           ASKING, DELAYED: the thread that called `stop`
- *   ASKING    the executor asks retry.allow         DELAYED: that thread
+ *   ENDED     nobody has decided about a retry      DELAYED: the thread that decides
  *   DELAYED   it waits for its next attempt         QUEUED: the tick thread
  *   any of these                                    SETTLED: all of them; the tick thread at a
  *                                                   timeout; cancel and close if the job waits
@@ -16,13 +15,14 @@
  *   TOLD      `release` has not returned            FINISHED: the thread that called `release`
  *   FINISHED  the node goes when its timer is in, and nobody waits for it or its result
  *
- * The total timeout settles a job in any state. Its attempt may go on then (it has permits), and so
- * may retry.allow (ASKED): `release` waits for both, `done` does not.
+ * The total timeout settles a job in any state. Its attempt may go on then (it has permits):
+ * `release` waits for it, `done` does not.
  *
  * The state and the flags say which user code comes next (tw__job_go_on). The thread that changed
- * the state calls it. The job is BUSY meanwhile: a thread that changes it then leaves the calls to
- * the first thread. The tick thread calls nothing: it leaves the job, BUSY, in the list `tells`,
- * for the executor or for a close that drops.
+ * the state calls it. The job is BUSY meanwhile, so its user code, except its function, runs one
+ * call at a time: a thread that changes the state then leaves the calls to the first thread. The
+ * tick thread calls nothing: it leaves the job, BUSY, in the list `tells`, for the executor or for
+ * a close that drops.
  *
  * Runners. A permit is not given to a certain job: a runner takes the first in line. A work that
  * calls a user's function is submitted again before, so a function that blocks holds up nobody.
@@ -56,7 +56,6 @@ enum tw__job_state {
 	TW__JOB_QUEUED,
 	TW__JOB_RUNNING,
 	TW__JOB_ENDED,
-	TW__JOB_ASKING,
 	TW__JOB_DELAYED,
 	TW__JOB_SETTLED, /* the result is final from here on */
 	TW__JOB_TOLD,
@@ -72,11 +71,8 @@ enum {
 	TW__JOB_COMPLETED = 16, /* by tw_job_complete */
 	TW__JOB_OVERDUE = 32,   /* it is past its timeout */
 	TW__JOB_STOP_DUE = 64,
-	TW__JOB_STOPPED = 128,  /* `stop` was due, or is not called any more */
-	TW__JOB_STARTING = 256, /* the event STARTED has not returned: `done` waits */
-	/* of user code */
-	TW__JOB_ASKED = 512, /* retry.allow has not returned */
-	TW__JOB_BUSY = 1024  /* a thread calls it, or the job is in `tells` */
+	TW__JOB_STOPPED = 128, /* `stop` was due, or is not called any more */
+	TW__JOB_BUSY = 256     /* a thread calls its user code, or the job is in `tells` */
 };
 
 /* A timer of the service. */
@@ -91,10 +87,10 @@ struct tw__due {
 /* Of a job with times, retries or more callbacks. The others share one. */
 struct tw__job_options {
 	struct tw__job *job;
-	struct tw__due due; /* its ring is tw__job_time */
-	uint64_t until_ns;  /* of the stay in line, the attempt or the delay; UINT64_MAX: none */
-	uint64_t total_until_ns, retry_deadline_ns; /* the same */
-	uint64_t delay_ns;                          /* of the next retry, without jitter */
+	struct tw__due due;      /* its ring is tw__job_time */
+	uint64_t total_until_ns; /* UINT64_MAX: none */
+	uint64_t retry_until_ns; /* no attempt but the first begins at or after it; the same */
+	uint64_t delay_ns;       /* of the next retry, without jitter */
 	struct tw_limiter_task task;
 };
 
@@ -114,7 +110,7 @@ struct tw__job {
 	const char *name;
 	struct tw__job_options *options;
 	uint64_t id;       /* 0: not accepted yet */
-	uint64_t since_ns; /* it came into line, or its attempt began */
+	uint64_t since_ns; /* it came into line; its attempt began; DELAYED: its next one may */
 	uint64_t queued_ns, run_ns;
 	void *value;
 	int error;
@@ -153,7 +149,8 @@ struct tw__listener {
 };
 
 struct tw__idles {
-	uint64_t reached, told; /* times it was idle; whose listeners have returned */
+	uint64_t reached; /* times that it was idle, or got a listener while it was */
+	uint64_t told;    /* of these: whose listeners have returned */
 	bool event_due, telling;
 	struct tw__line waiting, due;
 };
@@ -193,7 +190,6 @@ struct tw_limiter {
 	uint32_t room_sleepers;     /* threads that wait for room */
 	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */
 	struct tw__line tells;      /* jobs whose user code the executor calls */
-	bool tells_idle;            /* and idle listeners */
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;
@@ -238,6 +234,17 @@ static inline bool tw__job_answers(const struct tw__job *job)
 {
 	return job->state >= TW__JOB_TOLD ||
 	       (job->state == TW__JOB_SETTLED && job->status == TW_JOB_STATUS_TIMED_OUT);
+}
+
+static inline uint64_t tw__elapsed(uint64_t since_ns, uint64_t now_ns)
+{
+	return now_ns > since_ns ? now_ns - since_ns : 0; /* threads read the clock at will */
+}
+
+/* Listeners, or the event, are due, and no thread calls them. */
+static inline bool tw__idle_is_due(const struct tw_limiter *l)
+{
+	return l->idles.told != l->idles.reached && !l->idles.telling;
 }
 
 /* The handle of the submit. */
@@ -300,6 +307,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 
 void tw__settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
+/* Wakes those who wait for the job. */
 void tw__job_wake(struct tw__job *job);
 
 /* Frees the node of a FINISHED job if its timer is in, and nobody waits for it or its result. */
@@ -307,9 +315,12 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 void tw__job_stop(struct tw__job *job);
 
+/* The attempt gets its result. Returns false if that came too late. */
+bool tw__attempt_answer(struct tw_limiter *l, struct tw__job *job, int error, void *value,
+			uint64_t now_ns);
+
 /* The attempt has really ended: its permits return. tw__job_go_on is next. */
-void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
-		     uint64_t now_ns);
+void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
 /* Tells whether a retry after this delay is within the count and the times. */
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns,
@@ -318,30 +329,25 @@ bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, ui
 /* The same, before jitter and retry.allow choose the delay. */
 bool tw__job_may_want_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);
 
-/* Sets the due for the job's next instant, or stops it. */
+/*
+ * Sets the due for the job's next instant, or stops it. Not needed if that has become later: a due
+ * that rings early does the same.
+ */
 void tw__job_keep_time(struct tw__job *job);
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
 /* Does what follows if a time of the job has passed; else false. tw__job_go_on is next. */
 bool tw__job_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* ---------------------------------------------------------------------- idle.c */
-
 /* Makes room for one result more than there may come. Returns 0 or -ENOMEM. */
 int tw__results_reserve(struct tw_limiter *l);
+void tw__results_put(struct tw__results *results);
 struct tw_job_result tw__result_of(const struct tw__job *job);
-
-/* Calls `event`, without the lock. job is what it is about, or NULL. */
-void tw__tell_event(struct tw_limiter *l, const struct tw__job *job,
-		    const struct tw_limiter_event *event);
 
 void tw__idle_reached(struct tw_limiter *l);
 
-/* tw__tell_idle calls the listener next, with the results of now. */
+/* tw__tell_idle calls the listener, with the results of now. */
 void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
-
-/* Calls those that are due, without the lock. The caller is a user. */
-void tw__tell_idle(struct tw_limiter *l);
 
 static inline struct tw__listener *tw__listener_of(tw__link link)
 {
@@ -363,6 +369,9 @@ enum tw__teller {
 void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller);
 
 void tw__job_time(struct tw__due *due);
+
+/* Calls the event and the listeners that are due, without the lock. The caller is a user. */
+void tw__tell_idle(struct tw_limiter *l);
 
 /* Calls one thing that the tick thread has left, without the lock. The caller is a user. */
 void tw__tell_next(struct tw_limiter *l);

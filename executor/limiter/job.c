@@ -1,4 +1,4 @@
-/* The public functions of jobs. Calls lock.c, settle.c, idle.c and tell.c. */
+/* The public functions of jobs. Calls lock.c, settle.c and tell.c. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
@@ -37,10 +37,8 @@ static int task_check(struct tw_limiter_task *task)
 			      bad ? bad : beyond);
 }
 
-struct tw__job_options tw__plain_options = {.until_ns = UINT64_MAX,
-					    .total_until_ns = UINT64_MAX,
-					    .retry_deadline_ns = UINT64_MAX,
-					    .task.permits = 1};
+struct tw__job_options tw__plain_options = {
+    .total_until_ns = UINT64_MAX, .retry_until_ns = UINT64_MAX, .task.permits = 1};
 
 static bool is_plain(const struct tw_limiter_task *task)
 {
@@ -52,13 +50,13 @@ static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job
 					    const struct tw_limiter_task *task, uint64_t now_ns)
 {
 	struct tw__job_options *o = tw__alloc(sizeof *o);
+	uint64_t retry_ns = task->retry.deadline_ns;
 	if (o)
 		*o = (struct tw__job_options){
 		    .job = job,
 		    .due = {.limiter = l, .ring = tw__job_time},
-		    .until_ns = UINT64_MAX,
 		    .total_until_ns = tw__instant_after(now_ns, task->timeout_ns),
-		    .retry_deadline_ns = tw__instant_after(now_ns, task->retry.deadline_ns),
+		    .retry_until_ns = tw__instant_after(now_ns, retry_ns ? retry_ns + 1 : 0),
 		    .delay_ns = tw__lesser(task->retry.delay_ns, task->retry.cap_ns),
 		    .task = *task};
 	return o;
@@ -211,28 +209,13 @@ static int complete(struct tw_limiter *l, struct tw__job *job, uint64_t attempt,
 	    (attempt && attempt != job->attempts))
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
-	job->flags |= TW__JOB_STOPPED;
-	tw__job_look(l, job, now_ns);
-	bool is_settled = job->state >= TW__JOB_SETTLED;
-	bool late = is_settled || job->flags & TW__JOB_OVERDUE;
-	if (!is_settled) {
-		job->error = error;
-		job->value = value;
-	}
-	bool is_early = job->flags & TW__JOB_IN_FN;
-	if (is_early)
+	bool in_time = tw__attempt_answer(l, job, error, value, now_ns);
+	if (job->flags & TW__JOB_IN_FN)
 		job->flags |= TW__JOB_COMPLETED;
 	else
-		tw__attempt_end(l, job, error, value, now_ns);
-	if (is_early && !is_settled && !tw__job_is_plain(job)) {
-		/* nothing stops the function any more, and only a retry can come too late */
-		job->options->until_ns = UINT64_MAX;
-		if ((!error && !late) || !tw__job_may_retry(l, job, 0, 0))
-			job->options->total_until_ns = UINT64_MAX;
-		tw__job_keep_time(job);
-	}
+		tw__attempt_end(l, job, now_ns);
 	tw__job_go_on(l, job, TW__CALLER);
-	return late ? TW_JOB_LATE : 0;
+	return in_time ? 0 : TW_JOB_LATE;
 }
 
 int tw_job_complete(tw_limiter *l, tw_job handle, int error, void *value)
@@ -271,18 +254,6 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 		tw__job_go_on(l, job, TW__CALLER);
 	tw__limiter_leave(l, 1);
 	return r;
-}
-
-bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
-{
-	struct tw__job *job;
-	if (job_enter(__func__, l, handle, &job))
-		return false;
-	bool is = job && (job->flags & TW__JOB_CANCELLED ||
-			  (job->took && (job->flags & TW__JOB_OVERDUE ||
-					 tw__job_is_due(job, tw_service_now(l->service)))));
-	tw__limiter_leave(l, 1);
-	return is;
 }
 
 /* The job goes behind the others of that priority. */
@@ -324,22 +295,6 @@ static bool has_no_result(const struct tw__job *job)
 	return job->state >= TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
 }
 
-static bool is_in_tells(const struct tw_limiter *l, const struct tw__job *job)
-{
-	tw__link link = l->tells.first;
-	while (link && link != (tw__link)&job->place)
-		link = *tw__link_at(link);
-	return link != 0;
-}
-
-/* The calling thread drops the limiter's jobs, this one next. */
-static bool is_dropped_here(const struct tw_limiter *l, const struct tw__job *job)
-{
-	return l->ended && tw__inside_object(&l->object, &l->line) &&
-	       (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED ||
-		is_in_tells(l, job));
-}
-
 /* The lock is given up meanwhile. */
 static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
 {
@@ -364,8 +319,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	bool waits = job && !tw__job_answers(job);
 	if (!job || has_no_result(job))
 		r = TW_GONE;
-	else if (waits &&
-		 (tw__inside_object(&l->object, job) || (timeout_ns && is_dropped_here(l, job))))
+	else if (waits && (tw__inside_object(&l->object, job) ||
+			   (timeout_ns && tw__inside_object(&l->object, &l->line)))) /* a close */
 		r = -EDEADLK;
 	else if (waits)
 		r = timeout_ns ? await_answer(l, job, deadline_ns) : -ETIMEDOUT;
@@ -383,15 +338,18 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 int tw_job_state(tw_limiter *l, tw_job handle)
 {
 	static const int states[] = {
-	    [TW__JOB_QUEUED] = TW_JOB_STATE_QUEUED,    [TW__JOB_RUNNING] = TW_JOB_STATE_RUNNING,
-	    [TW__JOB_ENDED] = TW_JOB_STATE_RUNNING,    [TW__JOB_ASKING] = TW_JOB_STATE_RETRYING,
-	    [TW__JOB_DELAYED] = TW_JOB_STATE_RETRYING, [TW__JOB_SETTLED] = TW_JOB_STATE_SETTLED,
-	    [TW__JOB_TOLD] = TW_JOB_STATE_SETTLED,     [TW__JOB_FINISHED] = TW_JOB_STATE_SETTLED};
+	    [TW__JOB_QUEUED] = TW_JOB_STATE_QUEUED,   [TW__JOB_RUNNING] = TW_JOB_STATE_RUNNING,
+	    [TW__JOB_ENDED] = TW_JOB_STATE_RETRYING,  [TW__JOB_DELAYED] = TW_JOB_STATE_RETRYING,
+	    [TW__JOB_SETTLED] = TW_JOB_STATE_SETTLED, [TW__JOB_TOLD] = TW_JOB_STATE_SETTLED,
+	    [TW__JOB_FINISHED] = TW_JOB_STATE_SETTLED};
 	struct tw__job *job;
 	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
 	r = !job || (has_no_result(job) && !job->took) ? TW_JOB_STATE_GONE : states[job->state];
+	if (r == TW_JOB_STATE_RUNNING && (job->flags & (TW__JOB_CANCELLED | TW__JOB_OVERDUE) ||
+					  tw__job_is_due(job, tw_service_now(l->service))))
+		r = TW_JOB_STATE_STOPPING;
 	tw__limiter_leave(l, 1);
 	return r;
 }

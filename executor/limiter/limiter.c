@@ -4,8 +4,7 @@
 
 static bool is_idle(const struct tw_limiter *l)
 {
-	const struct tw__idles *i = &l->idles;
-	return !l->unfinished && !i->telling && !i->event_due && !i->due.first;
+	return !l->unfinished && l->idles.told == l->idles.reached;
 }
 
 /* ------------------------------------------------------------------- create */
@@ -174,14 +173,6 @@ static void drop_all(struct tw_limiter *l)
 	tw__innermost_inside = inside.outer;
 }
 
-/* Refuses jobs from now on, and knows all that came before. */
-static void begin_close(struct tw_limiter *l)
-{
-	if (tw__object_close(&l->object))
-		tw__object_ring(&l->object); /* threads that wait for room look */
-	tw__inbox_look(l, UINT_MAX);
-}
-
 /*
  * Waits for an idle that comes after the call's beginning, and whose listeners have returned. An
  * earlier one is not enough, even if its listeners are called only now: somebody has submitted
@@ -189,24 +180,23 @@ static void begin_close(struct tw_limiter *l)
  */
 static int await_idle(struct tw_limiter *l, uint64_t deadline_ns, bool in_time, bool drops)
 {
-	const struct tw__idles *i = &l->idles;
-	uint64_t before = l->unfinished == 0 && i->told != i->reached ? i->reached - 1 : i->reached;
+	uint64_t wanted = l->idles.reached + (l->unfinished != 0);
 	for (;;) {
 		if (drops)
 			drop_all(l);
-		if (is_idle(l) || i->told > before)
+		if (l->idles.told >= wanted)
 			return 0;
 		if (!in_time)
 			return -ETIMEDOUT;
-		if (!drops || !l->tells_idle)
-			in_time = tw__object_await(&l->object, deadline_ns);
-		else /* a listener listens again */
+		if (drops && tw__idle_is_due(l)) /* a listener listens again */
 			in_time = tw_clock_now(tw_clock_monotonic()) < deadline_ns;
+		else
+			in_time = tw__object_await(&l->object, deadline_ns);
 		tw__inbox_look(l, UINT_MAX);
 	}
 }
 
-/* Without a mode the call only waits. */
+/* Without a mode the call only waits. A drain without a timeout only begins. */
 static int wait_or_close(const char *call, struct tw_limiter *l, uint64_t timeout_ns,
 			 const enum tw_close_mode *mode)
 {
@@ -216,10 +206,11 @@ static int wait_or_close(const char *call, struct tw_limiter *l, uint64_t timeou
 	if (r)
 		return r;
 	bool is_inside = timeout_ns && tw__inside_object(&l->object, NULL);
-	if (mode && !is_inside)
-		begin_close(l);
+	if (mode && !is_inside && tw__object_close(&l->object))
+		tw__object_ring(&l->object); /* threads that wait for room look */
+	tw__inbox_look(l, UINT_MAX);         /* all that came before the close */
 	r = is_inside ? -EDEADLK : await_idle(l, deadline_ns, timeout_ns != 0, drops);
-	if (r == -ETIMEDOUT && mode && !drops)
+	if (r == -ETIMEDOUT && mode && !drops && timeout_ns)
 		r = await_idle(l, 0, false, true);
 	tw__limiter_leave(l, 1);
 	return is_inside ? tw__waits_inside(call) : r;
@@ -237,45 +228,26 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	return wait_or_close(__func__, l, timeout_ns, &mode);
 }
 
-/* Without a mode the limiter stays open. */
-static int listen(const char *call, struct tw_limiter *l, tw_idle_fn *fn, void *arg,
-		  const enum tw_close_mode *mode)
+int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
+	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
+	if (r)
+		return r;
 	struct tw__listener *listener = tw__alloc(sizeof *listener);
 	if (!listener)
 		return -ENOMEM;
 	*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
-	int r = tw__limiter_enter(call, l);
-	if (r) {
-		tw__free(listener);
-		return r;
-	}
-	if (mode)
-		begin_close(l);
-	if (mode && *mode == TW_CLOSE_DROP)
-		drop_all(l);
+	tw__limiter_lock(l);
+	tw__object_use(&l->object);
 	if (l->unfinished) {
 		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
 	} else {
+		l->idles.reached++;
 		tw__listener_is_due(l, listener);
 		tw__tell_idle(l);
 	}
 	tw__limiter_leave(l, 1);
 	return 0;
-}
-
-int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
-{
-	return fn ? listen(__func__, l, fn, arg, NULL) : tw__invalid("fn is NULL");
-}
-
-int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
-{
-	if (!fn)
-		return tw__invalid("fn is NULL");
-	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__bad(-EINVAL, __func__, "mode");
-	return listen(__func__, l, fn, arg, &mode);
 }
 
 /* -------------------------------------------------------------------- change */

@@ -177,11 +177,8 @@ int tw__rate_set(struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
-	struct tw__job_options *o = job->options;
 	job->state = TW__JOB_QUEUED;
 	job->since_ns = now_ns;
-	if (tw_unlikely(!tw__job_is_plain(job)))
-		o->until_ns = tw__instant_after(now_ns, o->task.queue_timeout_ns);
 	tw__job_line_add(&l->line, job);
 }
 
@@ -197,8 +194,8 @@ void tw__job_leave_line(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
 	bool is_queued = job->state == TW__JOB_QUEUED;
 	tw__job_line_remove(is_queued ? &l->line : &l->delayed, job);
-	if (is_queued && now_ns > job->since_ns) /* else a reading of before its coming */
-		job->queued_ns += now_ns - job->since_ns;
+	if (is_queued)
+		job->queued_ns += tw__elapsed(job->since_ns, now_ns);
 }
 
 void tw__inbox_look(struct tw_limiter *l, unsigned steps)
@@ -293,7 +290,7 @@ static bool attend_to_inbox(struct tw_limiter *l)
 void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
-	bool tell = l->tells.first || l->tells_idle;
+	bool tell = l->tells.first || tw__idle_is_due(l);
 	if (tw_unlikely(l->room_sleepers && tw__limiter_has_room(l)))
 		tw__object_ring(&l->object);
 	if (tw_unlikely(tell)) {

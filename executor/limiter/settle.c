@@ -1,19 +1,50 @@
-/* How attempts and jobs end: the only place that settles. Calls lock.c and idle.c, no user code. */
+/*
+ * How attempts and jobs end, which is the only place that settles, and what their ends bring:
+ * results and idle. Calls lock.c, and no user code.
+ */
+#include <string.h>
+
 #include "executor/limiter/internal.h"
 #include "mpsc/base/reserve.h"
 
 /* -------------------------------------------------------------------- times */
 
+bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns,
+		       uint64_t delay_ns)
+{
+	const struct tw__job_options *o = job->options;
+	return job->attempts <= o->task.retry.count && !l->ended &&
+	       !(job->flags & TW__JOB_CANCELLED) &&
+	       now_ns + delay_ns < tw__lesser(o->retry_until_ns, o->total_until_ns);
+}
+
+bool tw__job_may_want_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
+{
+	const struct tw_retry *retry = &job->options->task.retry;
+	bool chooses = retry->allow || retry->jitter == TW_RETRY_JITTER_FULL;
+	return tw__job_may_retry(l, job, now_ns, chooses ? 0 : job->options->delay_ns);
+}
+
 /* UINT64_MAX: never. */
 static uint64_t due_ns(const struct tw__job *job)
 {
 	const struct tw__job_options *o = job->options;
-	uint64_t next_ns = tw__lesser(o->until_ns, o->total_until_ns);
+	uint64_t next_ns = UINT64_MAX;
 	if (job->state >= TW__JOB_SETTLED)
 		return UINT64_MAX;
-	bool is_retry_in_line = job->state == TW__JOB_QUEUED && job->attempts > 0;
-	return is_retry_in_line && o->retry_deadline_ns < next_ns ? o->retry_deadline_ns + 1
-								  : next_ns;
+	if (job->state == TW__JOB_DELAYED)
+		next_ns = job->since_ns;
+	if (job->state == TW__JOB_QUEUED)
+		next_ns = tw__lesser(tw__instant_after(job->since_ns, o->task.queue_timeout_ns),
+				     job->attempts ? o->retry_until_ns : UINT64_MAX);
+	if (job->state == TW__JOB_RUNNING && job->flags & TW__JOB_COMPLETED) {
+		/* nothing stops the function any more, and only a retry can come too late */
+		if (!job->error || !tw__job_may_retry(o->due.limiter, job, 0, 0))
+			return UINT64_MAX;
+	} else if (job->state == TW__JOB_RUNNING && !(job->flags & TW__JOB_OVERDUE)) {
+		next_ns = tw__instant_after(job->since_ns, o->task.attempt_timeout_ns);
+	}
+	return tw__lesser(next_ns, o->total_until_ns);
 }
 
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns)
@@ -25,6 +56,66 @@ void tw__job_keep_time(struct tw__job *job)
 {
 	if (tw_unlikely(!tw__job_is_plain(job)))
 		tw__due_set(&job->options->due, due_ns(job));
+}
+
+/* ------------------------------------------------------------------ results */
+
+struct tw_job_result tw__result_of(const struct tw__job *job)
+{
+	return (struct tw_job_result){.id = job->id,
+				      .status = (enum tw_job_status)job->status,
+				      .error = job->error,
+				      .value = job->value,
+				      .attempts = job->attempts,
+				      .queued_ns = job->queued_ns,
+				      .run_ns = job->run_ns};
+}
+
+void tw__results_put(struct tw__results *results)
+{
+	if (results && --results->refs == 0)
+		tw__free(results);
+}
+
+/* Results that were delivered belong to their listeners. */
+int tw__results_reserve(struct tw_limiter *l)
+{
+	struct tw__results *old = l->results;
+	size_t n = old && !old->delivered ? old->n : 0;
+	size_t needed = n + (size_t)(l->counters.added - l->counters.settled) + 1;
+	if (old && !old->delivered && needed <= old->room)
+		return 0;
+	size_t room = needed < 16 ? 16 : 2 * needed;
+	struct tw__results *results = tw__alloc(sizeof *results + room * sizeof *results->items);
+	if (!results)
+		return -ENOMEM;
+	*results = (struct tw__results){.refs = 1, .room = room, .n = n};
+	if (n)
+		memcpy(results->items, old->items, n * sizeof *old->items);
+	tw__results_put(old);
+	l->results = results;
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- idle */
+
+void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener)
+{
+	listener->results = l->results;
+	if (l->results)
+		l->results->refs++;
+	tw__line_append(&l->idles.due, tw__in_line_link(&listener->place));
+}
+
+void tw__idle_reached(struct tw_limiter *l)
+{
+	struct tw__idles *i = &l->idles;
+	i->reached++;
+	i->event_due = l->config.event != NULL;
+	if (l->results)
+		l->results->delivered = true;
+	while (i->waiting.first)
+		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
 }
 
 /* ------------------------------------------------------------------ the end */
@@ -83,23 +174,6 @@ void tw__settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t no
 
 /* ----------------------------------------------------------------- attempts */
 
-bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns,
-		       uint64_t delay_ns)
-{
-	const struct tw__job_options *o = job->options;
-	uint64_t at_ns = now_ns + delay_ns;
-	return job->attempts <= o->task.retry.count && !l->ended &&
-	       !(job->flags & TW__JOB_CANCELLED) && at_ns <= o->retry_deadline_ns &&
-	       at_ns < o->total_until_ns;
-}
-
-bool tw__job_may_want_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
-{
-	const struct tw_retry *retry = &job->options->task.retry;
-	bool chooses = retry->allow || retry->jitter == TW_RETRY_JITTER_FULL;
-	return tw__job_may_retry(l, job, now_ns, chooses ? 0 : job->options->delay_ns);
-}
-
 void tw__job_stop(struct tw__job *job)
 {
 	if (job->options->task.stop && !(job->flags & TW__JOB_STOPPED))
@@ -107,11 +181,23 @@ void tw__job_stop(struct tw__job *job)
 	job->flags |= TW__JOB_STOPPED;
 }
 
-void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
-		     uint64_t now_ns)
+bool tw__attempt_answer(struct tw_limiter *l, struct tw__job *job, int error, void *value,
+			uint64_t now_ns)
+{
+	job->flags |= TW__JOB_STOPPED;
+	tw__job_look(l, job, now_ns);
+	if (job->state >= TW__JOB_SETTLED)
+		return false;
+	bool overdue = job->flags & TW__JOB_OVERDUE;
+	job->error = overdue ? -ETIMEDOUT : error;
+	job->value = overdue ? NULL : value;
+	return !overdue;
+}
+
+void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
-	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
+	uint64_t run_ns = tw__elapsed(job->since_ns, now_ns);
 	l->permits.out -= job->took;
 	l->permits.attempts--;
 	job->took = 0;
@@ -120,27 +206,18 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 		l->permits.late--;
 		return;
 	}
-	bool overdue = job->flags & TW__JOB_OVERDUE; /* its result is ignored */
 	job->run_ns += run_ns;
-	job->error = overdue ? -ETIMEDOUT : error;
-	job->value = overdue ? NULL : value;
 	job->state = TW__JOB_ENDED;
-	if (tw_likely(!(job->flags & (TW__JOB_BUSY | TW__JOB_STOP_DUE))))
-		return;
-	job->options->until_ns = UINT64_MAX; /* until `stop` has returned */
-	tw__job_keep_time(job);
 }
 
 static void attempt_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	bool settles = !tw__job_may_want_retry(l, job, now_ns);
 	job->flags |= TW__JOB_OVERDUE;
-	job->options->until_ns = UINT64_MAX;
 	tw__job_stop(job);
 	if (!settles)
 		return;
-	if (now_ns > job->since_ns)
-		job->run_ns += now_ns - job->since_ns;
+	job->run_ns += tw__elapsed(job->since_ns, now_ns);
 	tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 }
 
@@ -153,27 +230,30 @@ bool tw__job_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 	switch (job->state) {
 	case TW__JOB_COMING:
 		tw__object_ring(&l->object);
-		break;
+		return true;
 	case TW__JOB_RUNNING:
 		attempt_is_over(l, job, now_ns);
-		break;
+		return true;
 	case TW__JOB_ENDED:
-		tw__settle_by_result(l, job, now_ns);
-		break;
-	case TW__JOB_QUEUED:
+		if (job->error == 0) {
+			tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0);
+			return true;
+		}
+		break; /* a cancelled job too: tw_job_wait need not wait for its callbacks */
 	case TW__JOB_DELAYED:
 		tw__job_leave_line(l, job, now_ns);
-		if (!is_total && job->state == TW__JOB_DELAYED) {
+		if (!is_total) {
 			tw__job_enqueue(l, job, now_ns);
-			break;
+			return true;
 		}
-		if (!is_total && o->until_ns > now_ns) { /* the deadline of retries has passed */
+		break;
+	default:
+		tw__job_leave_line(l, job, now_ns);
+		if (!is_total && job->attempts && o->retry_until_ns <= now_ns) {
 			tw__settle_by_result(l, job, now_ns);
-			break;
+			return true;
 		}
-		/* fall through */
-	default: /* ASKING, also of a cancelled job: tw_job_wait need not wait for retry.allow */
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	}
+	tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	return true;
 }

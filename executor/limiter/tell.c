@@ -1,46 +1,82 @@
-/* The runner, and the user code of jobs. Calls settle.c for what follows, and idle.c at the end. */
+/* The user code of jobs and of the limiter, and the runner. Calls settle.c for what follows. */
 #include "executor/limiter/internal.h"
+#include "mpsc/base/reserve.h"
 
 /* Keeps out of the way of jobs without callbacks (tw__job_go_on). */
 #define NOT_INLINED __attribute__((noinline))
 
 /* ------------------------------------------------------------------ callbacks */
 
-enum step { STOP, DONE, RELEASE };
+/* Calls `event`, if there is one, without the lock. job: what it is about, or NULL. */
+NOT_INLINED static void tell_event(struct tw_limiter *l, const struct tw__job *job,
+				   enum tw_limiter_event_kind kind, uint64_t delay_ns,
+				   const struct tw_job_result *result)
+{
+	struct tw_limiter_event event = {.kind = kind, .delay_ns = delay_ns, .result = result};
+	struct tw__inside inside;
+	bool stays = kind != TW_LIMITER_EVENT_RETRIED; /* the job, meanwhile */
+	if (!l->config.event)
+		return;
+	if (job) {
+		event.job = tw__job_handle(job);
+		event.id = job->id;
+		event.attempt = kind == TW_LIMITER_EVENT_SETTLED ? 0 : job->attempts;
+	}
+	tw__limiter_leave(l, 0);
+	tw__inside_begin(&inside, &l->object, stays ? job : NULL, TW__NAMED_BY(l->config.event),
+			 l->config.event_arg, NULL, NULL);
+	l->config.event(l->config.event_arg, &event);
+	tw__inside_end(&inside);
+	tw__limiter_lock(l);
+}
 
-/* Calls one of the job's functions, without the lock. The job is BUSY, so it stays. */
-NOT_INLINED static void call(struct tw_limiter *l, struct tw__job *job, enum step step)
+enum step { STOP, ASK, DONE, RELEASE };
+
+/*
+ * Calls one of the job's functions, without the lock. The job is BUSY, so it stays. Returns what
+ * retry.allow returns, which may change *delay_ns; below 0: to one that is not valid.
+ */
+NOT_INLINED static bool call(struct tw_limiter *l, struct tw__job *job, enum step step,
+			     int64_t *delay_ns)
 {
 	const struct tw_limiter_task *task = &job->options->task;
-	bool timed_out = job->flags & TW__JOB_OVERDUE;
+	const struct tw_job_result result = tw__result_of(job);
+	bool timed_out = job->flags & TW__JOB_OVERDUE, wants = false;
 	tw_job attempt = tw__attempt_handle(job);
 	struct tw__inside inside;
-	tw_fn *fn = step == STOP      ? TW__NAMED_BY(task->stop)
-		    : step == RELEASE ? TW__NAMED_BY(task->release)
-		    : job->done       ? TW__NAMED_BY(job->done)
-				      : TW__NAMED_BY(l->config.event);
+	tw_fn *const names[] = {TW__NAMED_BY(task->stop), TW__NAMED_BY(task->retry.allow),
+				TW__NAMED_BY(job->done), TW__NAMED_BY(task->release)};
 	job->flags = (uint16_t)((job->flags | TW__JOB_BUSY) & ~TW__JOB_STOP_DUE);
+	if (step == DONE)
+		tell_event(l, job, TW_LIMITER_EVENT_SETTLED, 0, &result);
 	tw__limiter_leave(l, 0);
-	tw__inside_begin(&inside, &l->object, job, fn, job->arg, job->name, job->context);
+	tw__inside_begin(&inside, &l->object, job, names[step], job->arg, job->name, job->context);
 	if (step == STOP)
 		task->stop(job->arg, attempt,
 			   timed_out ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED);
+	if (step == ASK)
+		wants = task->retry.allow(job->arg, tw__job_handle(job), result.error,
+					  result.attempts, delay_ns);
+	if (wants && (*delay_ns < 0 || (uint64_t)*delay_ns > TW_MAX_DELAY_NS))
+		*delay_ns = tw__bad(-EINVAL, "retry.allow", "delay_ns");
+	if (step == DONE && job->done)
+		job->done(job->arg, &result);
 	if (step == RELEASE)
 		task->release(job->arg);
-	if (step == DONE) {
-		struct tw_job_result result = tw__result_of(job);
-		if (l->config.event)
-			tw__tell_event(l, job,
-				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
-								  .job = tw__job_handle(job),
-								  .id = job->id,
-								  .result = &result});
-		if (job->done)
-			job->done(job->arg, &result);
-	}
 	tw__inside_end(&inside);
 	tw__limiter_lock(l);
 	job->flags &= (uint16_t)~TW__JOB_BUSY;
+	return wants;
+}
+
+/* False: the thread must not call, and has left the job to the executor. */
+static bool calls(struct tw_limiter *l, struct tw__job *job, bool may)
+{
+	if (may)
+		return true;
+	job->flags |= TW__JOB_BUSY;
+	tw__line_append(&l->tells, tw__in_line_link(&job->place));
+	return false;
 }
 
 /* -------------------------------------------------------------------- retries */
@@ -62,78 +98,87 @@ static uint64_t draw_delay(struct tw_limiter *l, struct tw__job *job)
 	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
 }
 
-/* True: the job waits for its retry, or has ended since. False: it has settled instead. */
-NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, bool wanted,
-			      uint64_t delay_ns)
+/* As decide. */
+NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller)
 {
+	bool asks = job->options->task.retry.allow, wants = true;
+	if (asks && !calls(l, job, teller == TW__EXECUTOR))
+		return true;
+	int64_t delay_ns = (int64_t)draw_delay(l, job);
+	if (asks)
+		wants = call(l, job, ASK, &delay_ns);
+	if (job->state != TW__JOB_ENDED)
+		return false; /* a timeout has settled it meanwhile: the answer is ignored */
+	if (wants && delay_ns < 0) {
+		wants = false;
+		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
+		job->error = -EINVAL; /* tw__bad was called above */
+	}
 	uint64_t now_ns = tw_service_now(l->service);
-	if (!wanted || !tw__job_may_retry(l, job, now_ns, delay_ns)) {
+	if (!wants || !tw__job_may_retry(l, job, now_ns, (uint64_t)delay_ns)) {
 		tw__settle_by_result(l, job, now_ns);
 		return false;
 	}
 	job->state = TW__JOB_DELAYED;
 	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP | TW__JOB_OVERDUE;
-	job->options->until_ns = now_ns + delay_ns;
+	job->since_ns = now_ns + (uint64_t)delay_ns;
 	tw__job_line_add(&l->delayed, job);
 	l->counters.retried++;
 	tw__job_keep_time(job);
-	if (!l->config.event)
-		return true;
-	struct tw_limiter_event event = {.kind = TW_LIMITER_EVENT_RETRIED,
-					 .attempt = job->attempts,
-					 .job = tw__job_handle(job),
-					 .id = job->id,
-					 .delay_ns = delay_ns};
-	tw__limiter_leave(l, 0);
-	tw__tell_event(l, NULL, &event);
-	tw__limiter_lock(l);
+	tell_event(l, job, TW_LIMITER_EVENT_RETRIED, (uint64_t)delay_ns, NULL);
 	return true;
 }
 
-/* Decides what follows an attempt. True: as retry. False: the job has settled, or is ASKING. */
-static bool decide(struct tw_limiter *l, struct tw__job *job)
+/* Decides what follows an attempt. False: the job has settled. True: it is not touched any more. */
+static bool decide(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller)
 {
 	uint64_t now_ns = job->error ? tw_service_now(l->service) : 0;
-	if (tw_likely(!job->error || !tw__job_may_want_retry(l, job, now_ns))) {
-		tw__settle_by_result(l, job, now_ns);
-		return false;
-	}
-	if (!job->options->task.retry.allow)
-		return retry(l, job, true, draw_delay(l, job));
-	job->state = TW__JOB_ASKING;
-	job->options->until_ns = UINT64_MAX;
-	tw__job_keep_time(job);
+	if (tw_unlikely(job->error && tw__job_may_want_retry(l, job, now_ns)))
+		return retry(l, job, teller);
+	tw__settle_by_result(l, job, now_ns);
 	return false;
 }
 
-/* Returns as retry. The answer is ignored if a timeout has settled the job meanwhile. */
-NOT_INLINED static bool ask(struct tw_limiter *l, struct tw__job *job)
+/* ---------------------------------------------------------------------- idle */
+
+/* Calls the event, or a listener, without the lock. */
+static void tell_one(struct tw_limiter *l)
 {
-	tw_retry_fn *allow = job->options->task.retry.allow;
-	int64_t delay_ns = (int64_t)draw_delay(l, job);
-	int error = job->error; /* before a timeout changes it */
-	bool wants = false, is_valid = true;
 	struct tw__inside inside;
-	if (tw__job_may_retry(l, job, 0, 0)) {
-		job->flags |= TW__JOB_ASKED;
-		tw__limiter_leave(l, 0);
-		tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(allow), job->arg, job->name,
-				 job->context);
-		wants = allow(job->arg, tw__job_handle(job), error, job->attempts, &delay_ns);
-		is_valid = !wants || (delay_ns >= 0 && (uint64_t)delay_ns <= TW_MAX_DELAY_NS);
-		if (!is_valid)
-			(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
-		tw__inside_end(&inside);
-		tw__limiter_lock(l);
-		job->flags &= (uint16_t)~TW__JOB_ASKED;
+	if (l->idles.event_due) {
+		l->idles.event_due = false;
+		tell_event(l, NULL, TW_LIMITER_EVENT_IDLE, 0, NULL);
+		return;
 	}
-	if (job->state != TW__JOB_ASKING)
-		return false;
-	if (!is_valid) {
-		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
-		job->error = -EINVAL; /* tw__bad tells the hook above */
-	}
-	return retry(l, job, wants && is_valid, (uint64_t)delay_ns);
+	struct tw__listener *listener = tw__listener_of(tw__line_pop(&l->idles.due));
+	struct tw__results *results = listener->results;
+	tw__limiter_leave(l, 0);
+	tw__inside_begin(&inside, &l->object, NULL, TW__NAMED_BY(listener->fn), listener->arg, NULL,
+			 listener->context);
+	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
+	tw__inside_end(&inside);
+	tw__free(listener);
+	tw__limiter_lock(l);
+	tw__results_put(results);
+}
+
+/*
+ * One thread at a time calls listeners, in order, also those that are added meanwhile: so listeners
+ * that add listeners use no more stack. After CALLS_IN_A_ROW calls the executor goes on.
+ */
+void tw__tell_idle(struct tw_limiter *l)
+{
+	enum { CALLS_IN_A_ROW = 64 };
+	struct tw__idles *i = &l->idles;
+	if (i->telling)
+		return;
+	i->telling = true;
+	for (unsigned left = CALLS_IN_A_ROW; left && (i->event_due || i->due.first); left--)
+		tell_one(l);
+	i->telling = false;
+	if (!i->event_due && !i->due.first)
+		i->told = i->reached;
+	tw__object_ring(&l->object);
 }
 
 /* ------------------------------------------------- the next step of a job */
@@ -145,57 +190,38 @@ static void finish(struct tw_limiter *l, struct tw__job *job, enum tw__teller te
 	if (is_last)
 		tw__idle_reached(l);
 	tw__job_look_for_end(l, job);
-	if (is_last && teller == TW__TICK)
-		l->tells_idle = true;
-	else if (is_last)
+	if (is_last && teller != TW__TICK)
 		tw__tell_idle(l);
-}
-
-/* False: the thread must not call, and has left the job to the executor. */
-static bool calls(struct tw_limiter *l, struct tw__job *job, bool may)
-{
-	if (may)
-		return true;
-	job->flags |= TW__JOB_BUSY;
-	tw__line_append(&l->tells, tw__in_line_link(&job->place));
-	return false;
 }
 
 void tw__job_go_on(struct tw_limiter *l, struct tw__job *job, enum tw__teller teller)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	bool may_call = teller != TW__TICK;
 	if (job->flags & TW__JOB_BUSY)
 		return;
 	if (tw_unlikely(job->flags & TW__JOB_STOP_DUE)) {
-		if (!calls(l, job, teller != TW__TICK))
+		if (!calls(l, job, may_call))
 			return;
-		call(l, job, STOP);
+		call(l, job, STOP, NULL);
 	}
-	if (job->state == TW__JOB_ENDED && decide(l, job))
-		return;
-	if (tw_unlikely(job->state == TW__JOB_ASKING)) {
-		if (job->flags & TW__JOB_ASKED || !calls(l, job, teller == TW__EXECUTOR) ||
-		    ask(l, job))
-			return;
-	}
-	/* it is BUSY if it has timed out while retry.allow was asked */
-	if (job->flags & (TW__JOB_STARTING | TW__JOB_BUSY))
+	if (job->state == TW__JOB_ENDED && decide(l, job, teller))
 		return;
 	if (job->state == TW__JOB_SETTLED) {
 		if (job->done || l->config.event) {
-			if (!calls(l, job, teller != TW__TICK))
+			if (!calls(l, job, may_call))
 				return;
-			call(l, job, DONE);
+			call(l, job, DONE, NULL);
 		}
 		job->state = TW__JOB_TOLD;
 		tw__job_wake(job);
 	}
-	if (job->state != TW__JOB_TOLD || job->took || job->flags & TW__JOB_ASKED)
-		return; /* the thread that ends the attempt, or retry.allow, goes on */
+	if (job->state != TW__JOB_TOLD || job->took)
+		return; /* the thread that ends the attempt goes on */
 	if (job->options->task.release) {
-		if (!calls(l, job, teller != TW__TICK))
+		if (!calls(l, job, may_call))
 			return;
-		call(l, job, RELEASE);
+		call(l, job, RELEASE, NULL);
 	}
 	finish(l, job, teller);
 }
@@ -218,8 +244,7 @@ void tw__tell_next(struct tw_limiter *l)
 		struct tw__job *job = TW__OWNER(struct tw__job, place, tw__line_pop(&l->tells));
 		job->flags &= (uint16_t)~TW__JOB_BUSY;
 		tw__job_go_on(l, job, TW__EXECUTOR);
-	} else if (l->tells_idle) {
-		l->tells_idle = false;
+	} else if (tw__idle_is_due(l)) {
 		tw__tell_idle(l);
 	}
 }
@@ -240,60 +265,41 @@ void tw__limiter_tell(struct tw__work *work)
 static struct tw__job *begin(struct tw_limiter *l, uint64_t now_ns)
 {
 	struct tw__job *job = l->line.first;
-	struct tw__job_options *o = job->options;
 	tw__job_leave_line(l, job, now_ns);
-	tw__histogram_add(&l->counters.queue, now_ns > job->since_ns ? now_ns - job->since_ns : 0,
-			  1);
+	tw__histogram_add(&l->counters.queue, tw__elapsed(job->since_ns, now_ns), 1);
 	job->took = (uint32_t)tw__job_needs(l, job);
 	l->permits.out += job->took;
 	l->permits.attempts++;
 	job->state = TW__JOB_RUNNING;
 	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP;
-	job->flags |= TW__JOB_IN_FN | (l->config.event ? TW__JOB_STARTING : 0);
+	job->flags |= TW__JOB_IN_FN;
 	job->attempts++;
 	job->since_ns = now_ns;
 	job->value = NULL;
-	if (tw_unlikely(!tw__job_is_plain(job))) {
-		o->until_ns = tw__instant_after(now_ns, o->task.attempt_timeout_ns);
-		tw__job_keep_time(job);
-	}
+	tw__job_keep_time(job);
 	return job;
 }
 
-/* The attempt has left the line, and its function is called next. The lock is free. */
-NOT_INLINED static void start(struct tw_limiter *l, struct tw__job *job,
-			      const struct tw_job_run *see, bool has_token)
+/* The attempt has left the line, and its function is called after the event. */
+NOT_INLINED static void tell_started(struct tw_limiter *l, struct tw__job *job)
 {
-	if (l->config.event)
-		tw__tell_event(l, job,
-			       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_STARTED,
-							  .attempt = see->attempt,
-							  .job = tw__job_handle(job),
-							  .id = see->id});
-	tw__limiter_lock(l);
-	job->flags &= (uint16_t)~TW__JOB_STARTING;
-	if (has_token)
-		tw__rate_begin(l);
-	tw__job_go_on(l, job, TW__TICK); /* it may have timed out during the event */
-	tw__limiter_leave(l, 0);
+	job->flags |= TW__JOB_BUSY;
+	tell_event(l, job, TW_LIMITER_EVENT_STARTED, 0, NULL);
+	job->flags &= (uint16_t)~TW__JOB_BUSY;
+	tw__job_go_on(l, job, TW__TICK); /* it may have timed out meanwhile */
 }
 
 /* The function has returned. */
 static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns)
 {
 	job->flags &= (uint16_t)~TW__JOB_IN_FN;
-	if (job->flags & TW__JOB_COMPLETED) { /* what it returns may be a second end */
+	if (job->flags & TW__JOB_COMPLETED) /* what it returns may be a second end */
 		l->counters.refused_completions += r != TW_JOB_PENDING;
-		tw__attempt_end(l, job, job->error, job->value, now_ns);
+	else if (job->flags & TW__JOB_ASYNC && r == TW_JOB_PENDING)
 		return;
-	}
-	if (job->flags & TW__JOB_ASYNC && r == TW_JOB_PENDING)
-		return;
-	if (r > 0 || r < -4095)
-		r = -EINVAL; /* the result, which `done` tells */
-	job->flags |= TW__JOB_STOPPED;
-	tw__job_look(l, job, now_ns);
-	tw__attempt_end(l, job, r, value, now_ns);
+	else /* -EINVAL: the result, which `done` tells */
+		tw__attempt_answer(l, job, r > 0 || r < -4095 ? -EINVAL : r, value, now_ns);
+	tw__attempt_end(l, job, now_ns);
 }
 
 /*
@@ -308,9 +314,11 @@ static bool run_first(struct tw_limiter *l, uint64_t *now_ns)
 	struct tw__inside inside;
 	bool has_token = l->rate.most != 0;
 	l->rate.out += has_token;
+	if (tw_unlikely(l->config.event != NULL))
+		tell_started(l, job);
+	if (tw_unlikely(has_token))
+		tw__rate_begin(l);
 	tw__limiter_leave(l, 0);
-	if (tw_unlikely(has_token || l->config.event))
-		start(l, job, &see, has_token);
 	tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(job->fn), job->arg, job->name,
 			 job->context);
 	int r = job->fn(job->arg, &see);

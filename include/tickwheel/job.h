@@ -12,8 +12,7 @@
  * May I free arg?
  *
  *   in `release`             yes: nothing of the job follows
- *   in `done`                yes, except with TW_JOB_STATUS_TIMED_OUT: an attempt or
- *                            `retry.allow` may still run
+ *   in `done`                yes, except with TW_JOB_STATUS_TIMED_OUT: an attempt may still run
  *   tw_job_wait returned 0   as in `done`; a `release` may still follow
  *   the submit failed        yes: nothing of the job is called
  *
@@ -233,7 +232,7 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
 
 /*
  * Cancels a job. Does not wait for its attempt: use tw_job_wait. If the job runs, `stop` is called,
- * once for each attempt, and tw_job_is_cancelled is true from now on.
+ * once for each attempt, and tw_job_state says that it should stop.
  *
  * Calls: `stop`, or `done` and `release`, on this thread.
  * Returns:
@@ -242,14 +241,6 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
  *   TW_GONE        it has settled, or never was; its callbacks may still run
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
-
-/*
- * Tells whether the job's attempt should stop: it was cancelled, or is past a timeout by the clock.
- * Takes the limiter's lock.
- *
- * Returns: true if it should; false if not, or for a stale handle.
- */
-TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
  * Waits until the job has settled and its `done` has returned; if it has timed out, only until it
@@ -261,8 +252,8 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *   -ETIMEDOUT   it has not settled
  *   TW_GONE      its `done` had returned before the call, and the result was not kept
  *                (TW_LIMITER_TASK_KEEP), or an earlier wait has got it; or it never was
- *   -EDEADLK     called by the job itself or one of its callbacks; or, with a timeout, by the
- *                thread that calls its `done` next
+ *   -EDEADLK     called by the job itself or one of its callbacks; or, with a timeout, by
+ *                one that tw_limiter_close calls
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,
 		       struct tw_job_result *out);
@@ -271,13 +262,15 @@ TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,
 enum tw_job_state {
 	TW_JOB_STATE_QUEUED = 0,
 	TW_JOB_STATE_RUNNING = 1,
-	TW_JOB_STATE_RETRYING = 2, /* waits for its next attempt */
+	TW_JOB_STATE_RETRYING = 2, /* an attempt has ended, and the next one or its end follows */
 	TW_JOB_STATE_SETTLED = 3,  /* its result is kept, or `done` or its attempt still runs */
-	TW_JOB_STATE_GONE = 4
+	TW_JOB_STATE_GONE = 4,
+	TW_JOB_STATE_STOPPING = 5 /* runs, and was cancelled or is past a timeout by the clock */
 };
 
 /*
- * Tells where a job is.
+ * Tells where a job is. Takes the limiter's lock. A job whose own state is not
+ * TW_JOB_STATE_RUNNING should stop.
  *
  * Returns:
  *   >= 0   an enum tw_job_state

@@ -132,7 +132,8 @@ TW_API int tw_limiter_set_paused(tw_limiter *limiter, bool paused);
 
 /*
  * Refuses new jobs, ends those that it has, and waits for them. At the timeout of a drain, the jobs
- * that still wait are dropped.
+ * that still wait are dropped. With timeout 0 a drain only begins, and drops none: afterwards
+ * tw_limiter_on_idle tells when it is over. A job or a callback of the limiter may call it so.
  *
  *   mode                       jobs that wait                         jobs that run
  *   TW_CLOSE_DROP              settle as dropped, on this thread      finish; no retry follows
@@ -143,26 +144,12 @@ TW_API int tw_limiter_set_paused(tw_limiter *limiter, bool paused);
  * this thread.
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
- *   -ETIMEDOUT   some jobs still run; call again
+ *   -ETIMEDOUT   some jobs still run, or in a drain with timeout 0 wait
  *   -EDEADLK     called from one of its jobs or callbacks, and timeout_ns is not 0: call from
  *                another thread
  *   -EINVAL      an unknown mode
  */
 TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64_t timeout_ns);
-
-/*
- * Refuses new jobs, and calls fn once when all jobs have settled and nothing runs. A job or a
- * callback of the limiter may call it. Destroy the limiter after fn has returned. mode: as for
- * tw_limiter_close; a drain has no timeout.
- *
- * Calls: as tw_limiter_close with TW_CLOSE_DROP; fn too, if nothing is left.
- * Returns:
- *   0         the limiter refuses jobs; fn has been, or will be called
- *   -EINVAL   an unknown mode
- *   -ENOMEM   no memory
- */
-TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, tw_idle_fn *fn,
-				 void *arg);
 
 /* --------------------------------------------------------------------- idle */
 

@@ -89,7 +89,6 @@ static void in_the_child(void)
 	job_calls();
 	limiter_calls();
 	creates();
-	CALL(tw_limiter_close_then(limiter, TW_CLOSE_DROP, idle, NULL));
 	ends();
 }
 
@@ -109,7 +108,6 @@ static void grows(void)
 	FRESH(tw_limiter_submit(fresh, succeed, NULL, &out));
 	FRESH(tw_limiter_submit_task(fresh, TASK(.wait_ns = MS), &out));
 	FRESH(tw_limiter_on_idle(fresh, idle, NULL));
-	FRESH(tw_limiter_close_then(fresh, TW_CLOSE_DROP, idle, NULL));
 	FRESH(tw_limiter_set_rate(fresh, 1000, MS));
 	tw_limiter *fresh;
 	MUST(tw_limiter_create(&fresh, service, CONFIG(TW_LIMITER_PAUSED, .max_pending = 99)));
@@ -212,7 +210,6 @@ void limiters(void)
 	situation("closed");
 	submits();
 	limiter_calls();
-	CALL(tw_limiter_close_then(limiter, TW_CLOSE_DROP, idle, NULL));
 	ends();
 	tw_limiter *other;
 	MUST(tw_service_create(&service, NULL));

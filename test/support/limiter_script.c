@@ -273,13 +273,6 @@ static void listener(void *arg, const struct tw_job_result *results, size_t n)
 	}
 }
 
-static void close_then(const struct words *words)
-{
-	static int number = 99;
-	enum tw_close_mode mode = has_word(words, "drain") ? TW_CLOSE_DRAIN : TW_CLOSE_DROP;
-	say_answer(tw_limiter_close_then(script_home.limiter, mode, listener, &number));
-}
-
 static void destroy_it(const struct words *words)
 {
 	say_answer(tw_limiter_destroy(script_home.limiter));
@@ -304,7 +297,7 @@ static void wait_idle(const struct words *words)
 
 static void listen_idle(const struct words *words)
 {
-	static int numbers[64];
+	static int numbers[100];
 	in_idle = words->in_run;
 	EACH_NUMBER (words, n) {
 		numbers[n] = n;
@@ -317,7 +310,8 @@ static void say_misuse(const struct words *words)
 	say("%s", text);
 }
 
-static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
+static const char *const states[] = {"QUEUED",  "RUNNING", "RETRYING",
+				     "SETTLED", "GONE",    "STOPPING"};
 
 static void say_state(const struct words *words)
 {
@@ -344,18 +338,6 @@ static void say_wait(const struct words *words)
 		say("was %s", load_status(&result));
 	if (r == 0 && load->dones)
 		cr_assert_eq(result.value, load->result.value);
-}
-
-/* By the handle, and if there was an attempt, by that too. */
-static void say_cancelled(const struct words *words)
-{
-	EACH_NUMBER (words, n) {
-		const struct load *load = &loads[n];
-		bool is = tw_job_is_cancelled(script_home.limiter, load->job);
-		if (load->attempt.id)
-			expect_eq(tw_job_is_cancelled(script_home.limiter, load->attempt), is);
-		say("%s", is ? "is cancelled" : "goes on");
-	}
 }
 
 static void say_released(const struct words *words)
@@ -424,12 +406,10 @@ static const struct verb verbs[] = {
     {"state", say_state},
     {"priority", set_priority},
     {"wait", say_wait},
-    {"is_cancelled", say_cancelled},
     {"released", say_released},
     {"pause", pause_it},
     {"resume", resume_it},
     {"close", close_it},
-    {"close_then", close_then},
     {"destroy", destroy_it},
     {"limit", set_limit},
     {"rate", set_rate},

@@ -27,8 +27,8 @@
  *                         submitted: the thread has returned
  *   end N [EIO]           completes the attempt that N began last, or attempt=K; complete N: by its
  *                         handle
- *   cancel, state, is_cancelled, released N; wait N [MS]; priority N P
- *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it must fail),
+ *   cancel, state, released N; wait N [MS]; priority N P
+ *   pause, resume, close drop|drain [MS], destroy (it must fail),
  *   limit N, rate STARTS MS, wait_idle [MS], on_idle N [{CALLS}]
  *   misuse                says the last text of the misuse hook
  *   stats NAME..          gauges and counters; result N NAME..: id, attempts, queued, run; times:

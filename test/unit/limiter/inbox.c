@@ -57,8 +57,6 @@ static const struct script plain_ones[] = {
       {"submit 1 bare; inbox; stats pending added; inbox; cancel 1; state 1",
        "in inbox, pending=1, added=2, empty, CANCELLED, GONE"},
       {"submit 1 bare; inbox; state 1; inbox; cancel 1", "in inbox, QUEUED, empty, CANCELLED"},
-      {"submit 1 bare; inbox; is_cancelled 1; inbox; cancel 1",
-       "in inbox, goes on, empty, CANCELLED"},
       {"submit 1 bare; inbox; wait 1; inbox; cancel 1", "in inbox, ETIMEDOUT, empty, CANCELLED"},
       {"submit 1 bare; inbox; destroy; inbox; cancel 1", "in inbox, EBUSY, empty, CANCELLED"},
       {"submit 1 bare; inbox; wait_idle; inbox; cancel 1", "in inbox, ETIMEDOUT, empty, CANCELLED"},

@@ -117,18 +117,18 @@ static const struct script scripts[] = {
       {"advance 20", ""}}},
     {"cancelled while it runs: `stop` is called once, it settles when it ends, and is not retried",
      {{"given limit=2; submit 0 held retries=3; submit 1 held", "start 0, start 1"},
-      {"is_cancelled 0", "goes on"},
-      {"cancel 0; cancel 0; is_cancelled 0", "stop 0 cancelled, RUNNING, RUNNING, is cancelled"},
+      {"state 0", "RUNNING"},
+      {"cancel 0; cancel 0; state 0", "stop 0 cancelled, RUNNING, RUNNING, STOPPING"},
       {"end 0 EINTR", "0 cancelled EINTR"},
       {"cancel 1", "stop 1 cancelled, RUNNING"},
       {"end 1", "1 ok"},
       {"stats cancelled", "cancelled=1"}}},
     {"a second cancel does not wait for the stop under way; the job does, and its permit does not",
-     {{"submit 0 held in_stop {cancel 0; is_cancelled 0; end 0 EINTR; cancel 0; stats running; "
+     {{"submit 0 held in_stop {cancel 0; state 0; end 0 EINTR; cancel 0; stats running; "
        "released 0}",
        "start 0"},
       {"cancel 0",
-       "stop 0 cancelled, RUNNING, is cancelled, RUNNING, running=0, not released, 0 cancelled "
+       "stop 0 cancelled, RUNNING, STOPPING, RUNNING, running=0, not released, 0 cancelled "
        "EINTR, RUNNING"}}},
     {"stops may cancel each other's jobs",
      {{"given limit=2; submit 0 1 held in_stop {cancel 0 1}", "start 0, start 1"},
@@ -149,7 +149,7 @@ static const struct script scripts[] = {
     {"timeout of an attempt: settles, and keeps its permit to its end",
      {{"submit 0 held attempt=10; submit 1", "start 0"},
       {"advance 10", "@10 stop 0 timed out, 0 timed out"},
-      {"result 0 run; state 0; cancel 0; is_cancelled 0", "run=10, SETTLED, GONE, is cancelled"},
+      {"result 0 run; state 0; cancel 0", "run=10, SETTLED, GONE"},
       {"advance 10; stats running late; wait_idle", "@20 running=1, late=1, ETIMEDOUT"},
       {"end 0; end 0", "release 0, LATE, EALREADY, start 1, 1 ok"}}},
     {"timeout of an attempt with retries left: is tried again when it has ended",

@@ -206,9 +206,6 @@ Test(misuse_layers, limiters)
 	    tw_limiter_set_max_concurrency(limiter, (1u << 30) + 1));
 	ROW(-EINVAL, "tw_limiter_close: mode" BAD,
 	    tw_limiter_close(limiter, (enum tw_close_mode)3, 0));
-	ROW(-EINVAL, "tw_limiter_close_then: mode" BAD,
-	    tw_limiter_close_then(limiter, (enum tw_close_mode)3, idle, NULL));
-	NULL_ROW(tw_limiter_close_then, "fn", limiter, TW_CLOSE_DROP, NULL, NULL);
 }
 
 Test(misuse_layers, rates)
@@ -239,11 +236,9 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_job_complete, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_set_priority, "limiter", NULL, none, 0);
 	NULL_ROW(tw_limiter_set_rate, "limiter", NULL, 1, 1);
-	NULL_ROW(tw_limiter_close_then, "limiter", NULL, TW_CLOSE_DROP, idle, NULL);
 	NULL_ROW(tw_job_cancel, "limiter", NULL, none);
 	NULL_ROW(tw_job_wait, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_state, "limiter", NULL, none);
-	TOLD("tw_job_is_cancelled: limiter is NULL", tw_job_is_cancelled(NULL, none));
 	ROW(-EINVAL, SMALL_TEXT(tw_limiter_stats),
 	    tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
 }

@@ -114,7 +114,7 @@ static tw_job cancelled;
 
 static int job_until_cancelled(void *arg, struct tw_job_run *run)
 {
-	while (!tw_job_is_cancelled(limiter, run->job))
+	while (tw_job_state(limiter, run->job) == TW_JOB_STATE_RUNNING)
 		usleep(100);
 	return 0;
 }
