@@ -344,10 +344,8 @@ int tw__results_reserve(struct tw_limiter *l);
 void tw__results_put(struct tw__results *results);
 struct tw_job_result tw__result_of(const struct tw__job *job);
 
+/* tw__tell_idle is next: it calls the listeners that wait, with the results of now. */
 void tw__idle_reached(struct tw_limiter *l);
-
-/* tw__tell_idle calls the listener, with the results of now. */
-void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener);
 
 static inline struct tw__listener *tw__listener_of(tw__link link)
 {

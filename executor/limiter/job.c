@@ -257,21 +257,15 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 }
 
 /* The job goes behind the others of that priority. */
-static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority)
+static void set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority)
 {
-	if (!job || job->state >= TW__JOB_SETTLED)
-		return TW_GONE;
-	if (job->priority == priority)
-		return 0;
-	struct tw__job_line *line = job->state == TW__JOB_QUEUED    ? &l->line
-				    : job->state == TW__JOB_DELAYED ? &l->delayed
-								    : NULL;
-	if (line)
+	struct tw__job_line *line = job->state == TW__JOB_DELAYED ? &l->delayed : &l->line;
+	bool waits = job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED;
+	if (waits)
 		tw__job_line_remove(line, job);
 	job->priority = priority;
-	if (line)
+	if (waits)
 		tw__job_line_add(line, job);
-	return 0;
 }
 
 int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
@@ -282,7 +276,10 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	r = set_priority(l, job, (int16_t)priority);
+	if (!job || job->state >= TW__JOB_SETTLED)
+		r = TW_GONE;
+	else if (job->priority != priority)
+		set_priority(l, job, (int16_t)priority);
 	tw__limiter_leave(l, 1);
 	return r;
 }

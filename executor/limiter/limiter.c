@@ -10,13 +10,12 @@ static bool is_idle(const struct tw_limiter *l)
 /* ------------------------------------------------------------------- create */
 
 /* A pool must have room for n jobs that block, and one run more. */
-static bool holds(struct tw_limiter *l, uint32_t max_concurrency)
+static bool holds(struct tw_limiter *l, uint32_t n)
 {
 	struct tw__base base = tw__object_base(&l->object);
 	unsigned capacity = base.pooled ? tw__pool_limits(base.executor)->capacity : 0;
 	bool blocks = !(l->config.flags & TW_LIMITER_NONBLOCKING);
-	return max_concurrency > 0 && max_concurrency <= TW__MAX_CONCURRENCY &&
-	       (!blocks || !capacity || max_concurrency < capacity);
+	return n > 0 && n <= TW__MAX_CONCURRENCY && (!blocks || !capacity || n < capacity);
 }
 
 /* Both are 0 without a rate. With TW_FOREVER the bucket is refilled by hand. */
@@ -111,13 +110,10 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	bool fits = holds(l, config.max_concurrency);
 	if (fits && config.rate_starts)
 		r = tw__rate_set(l, config.rate_starts, config.rate_interval_ns);
-	bool is_made = fits && !r;
-	tw__object_lock(&l->object);
-	if (is_made)
+	if (fits && !r)
 		*out = l;
 	else
-		tw__object_close(&l->object);
-	tw__limiter_leave(l, !is_made);
+		(void)tw_limiter_destroy(l);
 	return fits ? r : tw__bad_member(-EINVAL, __func__, "tw_limiter_config", "max_concurrency");
 }
 
@@ -230,24 +226,21 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
-	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
+	int r = fn ? tw__limiter_enter(__func__, l) : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	struct tw__listener *listener = tw__alloc(sizeof *listener);
-	if (!listener)
-		return -ENOMEM;
-	*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
-	tw__limiter_lock(l);
-	tw__object_use(&l->object);
-	if (l->unfinished) {
+	if (listener) {
+		*listener =
+		    (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
 		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
-	} else {
-		l->idles.reached++;
-		tw__listener_is_due(l, listener);
+	}
+	if (listener && !l->unfinished) {
+		tw__idle_reached(l);
 		tw__tell_idle(l);
 	}
 	tw__limiter_leave(l, 1);
-	return 0;
+	return listener ? 0 : -ENOMEM;
 }
 
 /* -------------------------------------------------------------------- change */

@@ -99,23 +99,18 @@ int tw__results_reserve(struct tw_limiter *l)
 
 /* ---------------------------------------------------------------------- idle */
 
-void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener)
-{
-	listener->results = l->results;
-	if (l->results)
-		l->results->refs++;
-	tw__line_append(&l->idles.due, tw__in_line_link(&listener->place));
-}
-
 void tw__idle_reached(struct tw_limiter *l)
 {
 	struct tw__idles *i = &l->idles;
 	i->reached++;
-	i->event_due = l->config.event != NULL;
 	if (l->results)
 		l->results->delivered = true;
-	while (i->waiting.first)
-		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
+	for (tw__link link = i->waiting.first; link; link = *tw__link_at(link)) {
+		tw__listener_of(link)->results = l->results;
+		if (l->results)
+			l->results->refs++;
+	}
+	tw__line_move(&i->waiting, &i->due);
 }
 
 /* ------------------------------------------------------------------ the end */
@@ -235,11 +230,8 @@ bool tw__job_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 		attempt_is_over(l, job, now_ns);
 		return true;
 	case TW__JOB_ENDED:
-		if (job->error == 0) {
-			tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0);
-			return true;
-		}
-		break; /* a cancelled job too: tw_job_wait need not wait for its callbacks */
+		tw__settle_by_result(l, job, now_ns);
+		return true;
 	case TW__JOB_DELAYED:
 		tw__job_leave_line(l, job, now_ns);
 		if (!is_total) {

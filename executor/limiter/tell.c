@@ -112,7 +112,7 @@ NOT_INLINED static bool retry(struct tw_limiter *l, struct tw__job *job, enum tw
 	if (wants && delay_ns < 0) {
 		wants = false;
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
-		job->error = -EINVAL; /* tw__bad was called above */
+		job->error = -EINVAL; /* tw__bad tells the hook above */
 	}
 	uint64_t now_ns = tw_service_now(l->service);
 	if (!wants || !tw__job_may_retry(l, job, now_ns, (uint64_t)delay_ns)) {
@@ -187,8 +187,10 @@ static void finish(struct tw_limiter *l, struct tw__job *job, enum tw__teller te
 {
 	bool is_last = --l->unfinished == 0;
 	job->state = TW__JOB_FINISHED;
-	if (is_last)
+	if (is_last) {
+		l->idles.event_due = l->config.event != NULL;
 		tw__idle_reached(l);
+	}
 	tw__job_look_for_end(l, job);
 	if (is_last && teller != TW__TICK)
 		tw__tell_idle(l);

@@ -1,35 +1,140 @@
-/* The semaphore's calls, and how permits are granted. Calls the base. See internal.h. */
-#include "executor/semaphore/internal.h"
+/*
+ * The semaphore: one word for permits, and a line of waiters. Calls the base.
+ *
+ * While nobody waits, acquire and release are one compare-and-swap. All else takes the lock.
+ *
+ * The word: permits that are out (held, 31 bits), the capacity (31 bits), WAITERS. While WAITERS is
+ * set only the owner of the lock changes the word. n: the permits of a caller.
+ *
+ *   transition    from                         to         by whom
+ *   take          no WAITERS, held + n <= cap  held + n   any thread
+ *   give back     no WAITERS, held >= n        held - n   any thread
+ *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
+ *   give to line  WAITERS, held >= n           held - n   a releaser, locked
+ *   start         WAITERS, held + n <= cap     held + n   the first in line, at each unlock
+ *   last leaves   WAITERS                      none       the last waiter, locked
+ *   rejoin        any                          WAITERS    the driver, locked
+ *   resize        any                          cap        set_capacity, locked
+ *
+ * Invariants, whenever the lock is free: 1. WAITERS if and only if the line is not empty, 2. then
+ * held + n > cap for the n of the first. 3. No permit is lost or doubled. 4. No waiter starts
+ * before an earlier one in line.
+ *
+ * A waiter, under the lock: QUEUED (in line) -> COMING (it has permits; a function's work is with
+ * the executor). A function: -> RUNNING -> its node is put. A cancel of one that is COMING makes it
+ * ENDED, and its permits go on; the executor's call of its work puts the node.
+ *
+ * A function that the executor refuses is REFUSED: its permits go on to the line, which it joins
+ * again in the next tick, as the first. So in each tick it is tried once.
+ *
+ * Pairing table
+ *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
+ *       start goes by the lock, then SEM2 or the executor.
+ *   SEM2  granted: store-release (grant) -> load-acquire (the thread that sleeps). Then nothing of
+ *       the waiter, on the thread's stack, is touched: the wake-up goes to its address alone.
+ *
+ * Model: test/model/sem.pml.
+ */
+#include "tickwheel/semaphore.h"
+#include "executor/base/object.h"
 
-#include "mpsc/base/atomics.h"
+#define HELD UINT64_C(0x7fffffff)
+#define CAPACITY_SHIFT 31
+#define WAITERS (UINT64_C(1) << 63)
+
+enum { QUEUED, COMING, RUNNING, REFUSED, ENDED };
+
+struct waiter {
+	struct tw__in_line place; /* QUEUED: in the line; COMING: among those chosen */
+	uint32_t n;
+	_Atomic uint32_t granted; /* SEM2 */
+	uint8_t state;
+	bool is_thread;
+};
+
+struct function {
+	struct tw__node node;
+	tw_fn *fn;
+	void *arg, *context;
+	struct waiter waiter;
+	struct tw__work work;
+};
+
+_Static_assert(sizeof(struct function) <= TW__SMALL_NODE, "two cache lines");
+
+struct tw_semaphore {
+	struct tw__object object; /* first; its work brings refused functions back */
+	_Atomic uint64_t word;
+	/* What follows is under the object's lock. */
+	struct tw__line line;
+	struct tw__line chosen;            /* have permits; semaphore_unlock starts them */
+	struct tw__line refused;           /* until the next tick */
+	uint64_t waiting, waiting_threads; /* in line, or refused */
+	uint64_t out;                      /* functions that have permits, and are not over */
+	uint64_t refusals, over_releases;
+};
+
+static uint64_t capacity_of(uint64_t word)
+{
+	return word >> CAPACITY_SHIFT & HELD;
+}
+
+static bool has_room(uint64_t word, uint32_t n)
+{
+	return (word & HELD) + n <= capacity_of(word);
+}
+
+static struct function *function_at(tw__link link)
+{
+	return TW__OWNER(struct function, waiter.place, link);
+}
+
+/*
+ * False: there are not n permits, or somebody waits. Then WAITERS is set if the caller `joins` the
+ * line, with the lock.
+ */
+static inline bool take(tw_semaphore *s, uint32_t n, bool joins)
+{
+	uint64_t word = tw_load_relaxed(&s->word), next;
+	bool fits;
+	do {
+		fits = !(word & WAITERS) && has_room(word, n);
+		next = fits ? word + n : word | WAITERS;
+		if (tw_unlikely(!fits) && (!joins || next == word))
+			return false;
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, next))); /* SEM1 */
+	return fits;
+}
+
+/* False: fewer were held; or, without the lock, somebody waits. */
+static inline bool give_back(tw_semaphore *s, uint32_t n, bool locked)
+{
+	uint64_t word = tw_load_relaxed(&s->word);
+	do {
+		if (tw_unlikely((word & WAITERS && !locked) || (word & HELD) < n))
+			return false;
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - n))); /* SEM1 */
+	return true;
+}
 
 /* ------------------------------------------------------------- the line, locked */
-
-/* Nobody else changes the word while WAITERS is set. */
-static void permits_set(tw_semaphore *s, uint64_t word)
-{
-	tw_store_release(&s->word, word); /* SEM1, for those that take the fast way next */
-}
 
 /* It has its permits. */
 static void choose(tw_semaphore *s, struct waiter *waiter)
 {
+	if (waiter->is_thread) {
+		tw_store_release(&waiter->granted, 1); /* SEM2: the waiter may be gone */
+		tw__futex_wake(&waiter->granted, 1);
+		return;
+	}
 	waiter->state = COMING;
-	s->out += !waiter->is_thread;
+	s->out++;
 	tw__line_append(&s->chosen, tw__in_line_link(&waiter->place));
 }
 
-/* Chooses it if n permits are there, and nobody waits. Else WAITERS is set, and it is in line. */
 static void take_or_join(tw_semaphore *s, struct waiter *waiter)
 {
-	uint64_t word = tw_load_relaxed(&s->word), next;
-	bool fits;
-	waiter->number = ++s->came;
-	do {
-		fits = !(word & WAITERS) && has_room(word, waiter->n);
-		next = fits ? word + waiter->n : word | WAITERS;
-	} while (next != word && !tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
-	if (fits) {
+	if (take(s, waiter->n, true)) {
 		choose(s, waiter);
 		return;
 	}
@@ -40,39 +145,12 @@ static void take_or_join(tw_semaphore *s, struct waiter *waiter)
 
 static void semaphore_leave(tw_semaphore *s, struct waiter *waiter)
 {
-	tw__line_leave(&s->line, &waiter->place);
-	s->waiting_threads -= waiter->is_thread;
-	if (--s->waiting == 0)
-		permits_set(s, tw_load_relaxed(&s->word) & ~WAITERS);
-}
-
-/* Chooses those that fit, in order. The first that does not fit ends this, and so gets its turn. */
-static void semaphore_start(tw_semaphore *s, bool threads_alone)
-{
-	for (tw__link link = s->line.first; link && !(threads_alone && !s->waiting_threads);) {
-		struct waiter *waiter = waiter_of(link);
-		uint64_t word = tw_load_relaxed(&s->word);
-		link = waiter->place.next;
-		if (threads_alone && !waiter->is_thread)
-			continue;
-		if (!has_room(word, waiter->n))
-			return;
-		permits_set(s, word + waiter->n);
-		semaphore_leave(s, waiter);
-		choose(s, waiter);
-	}
-}
-
-/* n permits that are held have no owner any more. False: fewer were held. */
-static bool permits_pass_on(tw_semaphore *s, uint32_t n)
-{
 	uint64_t word = tw_load_relaxed(&s->word);
-	do {
-		if (held_of(word) < n)
-			return false;
-	} while (!tw_cas_acq_rel(&s->word, &word, word - n)); /* SEM1 */
-	semaphore_start(s, false);
-	return true;
+	tw__line_leave(waiter->state == REFUSED ? &s->refused : &s->line, &waiter->place);
+	s->waiting--;
+	s->waiting_threads -= waiter->is_thread;
+	if (!s->line.first && word & WAITERS)
+		tw_store_release(&s->word, word & ~WAITERS); /* SEM1 */
 }
 
 static void function_is_over(tw_semaphore *s, struct function *function)
@@ -81,81 +159,80 @@ static void function_is_over(tw_semaphore *s, struct function *function)
 	tw__node_put(tw__object_small_nodes(&s->object), &function->node);
 }
 
-/* -------------------------------------------------------------------- the unlock */
-
-/* Refused functions are in their old places again, before those that came later. */
-static void take_back(tw_semaphore *s, struct tw__line *refused)
+/* Refused: others may have its permits until the next tick. True: bring_back is to be submitted. */
+static bool put_aside(tw_semaphore *s, struct function *function)
 {
-	tw__link *where = &s->line.first;
-	while (refused->first) {
-		struct waiter *waiter = waiter_of(tw__line_pop(refused));
-		s->refusals++;
-		if (waiter->state == ENDED) {
-			function_is_over(s, function_of(waiter));
-			continue;
-		}
-		tw_or_seq_cst(&s->word, WAITERS); /* from here on only this thread changes it */
-		permits_set(s, tw_load_relaxed(&s->word) - waiter->n);
-		waiter->state = QUEUED;
-		s->out--;
-		while (*where && waiter_of(*where)->number < waiter->number)
-			where = &waiter_of(*where)->place.next;
-		tw__line_insert(&s->line, where, &waiter->place);
-		s->waiting++;
+	s->refusals++;
+	if (function->waiter.state == ENDED) {
+		function_is_over(s, function);
+		return false;
 	}
-	semaphore_start(s, true);
+	function->waiter.state = REFUSED;
+	tw__line_append(&s->refused, tw__in_line_link(&function->waiter.place));
+	s->waiting++;
+	s->out--;
+	give_back(s, function->waiter.n, true);
+	bool later = !s->object.later;
+	s->object.later = true;
+	s->object.users += later; /* until the driver has looked */
+	return later;
 }
 
 /*
- * Unlocks, wakes the chosen threads and submits the chosen functions. No function runs in here. If
- * the executor refuses some, the driver looks for them in the next tick.
+ * Starts those that fit, in order, and unlocks. The first that does not fit ends this, and so gets
+ * its turn. No function runs in here.
  */
 static void semaphore_unlock(tw_semaphore *s)
 {
-	struct tw__line refused;
-	bool later = false;
-	tw__link link = s->chosen.first;
-	tw__line_init(&s->chosen);
-	tw__line_init(&refused);
-	tw__object_unlock(&s->object);
-	while (link) {
-		struct waiter *waiter = waiter_of(link);
-		link = waiter->place.next; /* first: it may be gone */
-		if (waiter->is_thread) {
-			_Atomic uint32_t *granted = &waiter->granted;
-			tw_store_release(granted, 1); /* SEM2: the waiter may be gone */
-			tw__futex_wake(granted, 1);
-		} else if (tw__work_try_submit(&function_of(waiter)->work) < 0) {
-			tw__line_append(&refused, tw__in_line_link(&waiter->place));
+	struct tw__line functions;
+	bool later = false, refused = false;
+	tw__line_init(&functions);
+	do {
+		while (s->line.first) {
+			struct waiter *first = TW__OWNER(struct waiter, place, s->line.first);
+			uint64_t word = tw_load_relaxed(&s->word);
+			if (!has_room(word, first->n))
+				break;
+			tw_store_release(&s->word, word + first->n); /* SEM1 */
+			semaphore_leave(s, first);
+			choose(s, first);
 		}
-	}
-	if (tw_likely(!refused.first))
-		return;
-	tw__object_lock(&s->object);
-	take_back(s, &refused);
-	if (s->waiting && !s->object.later)
-		later = s->object.later = true;
-	s->object.users += later; /* until the driver has looked */
-	semaphore_unlock(s);      /* threads alone are chosen: it is not refused again */
-	if (later)
+		tw__line_move(&s->chosen, &functions);
+		tw__object_unlock(&s->object);
+		for (refused = false; functions.first && !refused;) {
+			struct function *function = function_at(tw__line_pop(&functions));
+			refused = tw__work_try_submit(&function->work) < 0;
+			if (tw_likely(!refused))
+				continue;
+			tw__object_lock(&s->object);
+			later |= put_aside(s, function);
+		}
+	} while (tw_unlikely(refused));
+	if (tw_unlikely(later))
 		tw__work_submit_later(&s->object.work);
 }
 
-/* On the driver, a tick after the executor has refused something. */
-static void start_again(struct tw__work *work)
+/* On the driver, in the tick after. They come before those that came later. */
+static void bring_back(struct tw__work *work)
 {
 	tw_semaphore *s = TW__OWNER(tw_semaphore, object.work, work);
 	tw__object_lock(&s->object);
 	s->object.later = false;
-	semaphore_start(s, false);
+	for (tw__link *where = &s->line.first; s->refused.first;) {
+		struct waiter *waiter = &function_at(tw__line_pop(&s->refused))->waiter;
+		waiter->state = QUEUED;
+		tw__line_insert(&s->line, where, &waiter->place);
+		where = &waiter->place.next;
+		tw_or_seq_cst(&s->word, WAITERS); /* from here on only this thread changes it */
+	}
 	semaphore_unlock(s);
 	tw__object_lock(&s->object);
 	tw__object_drop(&s->object, 1);
 }
 
-/* ---------------------------------------------------------------------- functions */
+/* -------------------------------------------------------------------- functions */
 
-/* Checks an acquire. A capacity of 0 may grow, so one permit can always be asked for. */
+/* A capacity of 0 may grow, so one permit can always be asked for. */
 static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 {
 	int r = TW__OBJECT_CHECK_IN(call, s, "semaphore");
@@ -171,15 +248,17 @@ static void run_function(struct tw__work *work)
 	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw_load_relaxed(&function->node.owner));
 	struct tw__inside inside;
 	tw__object_lock(&s->object);
-	if (function->waiter.state != ENDED) {
+	bool runs = function->waiter.state != ENDED;
+	if (runs)
 		function->waiter.state = RUNNING;
-		tw__object_unlock(&s->object);
+	tw__object_unlock(&s->object);
+	if (runs) {
 		tw__inside_begin(&inside, &s->object, function, function->fn, function->arg, NULL,
 				 function->context);
 		function->fn(function->arg);
 		tw__inside_end(&inside);
-		tw__object_lock(&s->object);
 	}
+	tw__object_lock(&s->object);
 	function_is_over(s, function);
 	tw__object_unlock(&s->object);
 }
@@ -220,46 +299,35 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter handle)
 	struct function *function =
 	    (struct function *)(void *)tw__node_find(nodes, &s->object, handle.id);
 	uint8_t state = function ? function->waiter.state : ENDED;
-	if (state == QUEUED) {
+	if (state == QUEUED || state == REFUSED) {
 		semaphore_leave(s, &function->waiter);
 		tw__node_put(nodes, &function->node);
-		semaphore_start(s, false);
 	} else if (state == COMING) {
 		function->waiter.state = ENDED;
 		tw__base_leave_work(&base, &function->work);
-		(void)permits_pass_on(s, function->waiter.n);
+		give_back(s, function->waiter.n, true);
 	}
 	semaphore_unlock(s);
 	return state == ENDED ? TW_GONE : state == RUNNING ? TW_RUNNING : TW_CANCELLED;
 }
 
-/* ------------------------------------------------------------------------ threads */
-
-/* The thread sleeps until it is granted, or until the deadline. True: it is granted. */
-static bool await_grant(struct waiter *waiter, uint64_t deadline_ns)
-{
-	bool granted = false, in_time = true;
-	while (!(granted = tw_load_acquire(&waiter->granted)) && in_time) /* SEM2 */
-		in_time = tw__futex_wait(&waiter->granted, 0, deadline_ns);
-	return granted;
-}
-
 static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 {
 	struct waiter self = {.n = n, .is_thread = true};
+	bool in_time = true;
 	tw__object_lock(&s->object);
 	take_or_join(s, &self);
 	semaphore_unlock(s);
-	if (await_grant(&self, deadline_ns))
+	while (!tw_load_acquire(&self.granted) && in_time) /* SEM2 */
+		in_time = tw__futex_wait(&self.granted, 0, deadline_ns);
+	if (in_time)
 		return 0;
 	tw__object_lock(&s->object);
-	bool gives_up = self.state == QUEUED;
-	if (gives_up) {
+	bool gives_up = !tw_load_relaxed(&self.granted);
+	if (gives_up)
 		semaphore_leave(s, &self);
-		semaphore_start(s, false);
-	}
 	semaphore_unlock(s);
-	return gives_up ? -ETIMEDOUT : !await_grant(&self, UINT64_MAX); /* or it is on its way */
+	return gives_up ? -ETIMEDOUT : 0;
 }
 
 int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
@@ -267,20 +335,11 @@ int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 	int r = semaphore_check(__func__, s, n);
 	if (tw_unlikely(r))
 		return r;
-	if (tw_unlikely(!semaphore_take(s, (uint32_t)n)))
+	if (tw_unlikely(!take(s, (uint32_t)n, false)))
 		r = timeout_ns ? wait_in_line(s, (uint32_t)n, tw__deadline_in(timeout_ns))
 			       : -EAGAIN;
 	tw_tsan_acquire(s);
 	return r;
-}
-
-static int release_slowly(tw_semaphore *s, uint32_t n)
-{
-	tw__object_lock(&s->object);
-	bool was_held = permits_pass_on(s, n);
-	s->over_releases += !was_held;
-	semaphore_unlock(s);
-	return was_held ? 0 : -EOVERFLOW;
 }
 
 int tw_semaphore_release(tw_semaphore *s, int32_t n)
@@ -291,12 +350,13 @@ int tw_semaphore_release(tw_semaphore *s, int32_t n)
 	if (tw_unlikely(n < 1))
 		return tw__bad(-EINVAL, __func__, "n");
 	tw_tsan_release(s);
-	uint64_t word = tw_load_relaxed(&s->word);
-	do {
-		if (tw_unlikely(word & WAITERS || held_of(word) < (uint32_t)n))
-			return release_slowly(s, (uint32_t)n);
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - (uint32_t)n))); /* SEM1 */
-	return 0;
+	if (tw_likely(give_back(s, (uint32_t)n, false)))
+		return 0;
+	tw__object_lock(&s->object);
+	bool were_held = give_back(s, (uint32_t)n, true);
+	s->over_releases += !were_held;
+	semaphore_unlock(s);
+	return were_held ? 0 : -EOVERFLOW;
 }
 
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
@@ -306,11 +366,8 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 	if (r)
 		return r;
 	tw__object_lock(&s->object);
-	uint64_t word = tw_load_relaxed(&s->word), others = ~(COUNT_MASK << CAPACITY_SHIFT);
-	while (!tw_cas_acq_rel(&s->word, &word,
-			       (word & others) | (uint64_t)capacity << CAPACITY_SHIFT)) /* SEM1 */
-		continue;
-	semaphore_start(s, false);
+	uint64_t former = capacity_of(tw_load_relaxed(&s->word));
+	tw_add_acq_rel(&s->word, ((uint64_t)capacity - former) << CAPACITY_SHIFT);
 	semaphore_unlock(s);
 	return 0;
 }
@@ -320,7 +377,7 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 static bool semaphore_look(struct tw__object *object, struct tw__figures *out)
 {
 	const tw_semaphore *s = TW__OWNER(tw_semaphore, object, object);
-	out->running = held_of(tw_load_relaxed(&s->word));
+	out->running = (tw_load_relaxed(&s->word) & HELD);
 	out->waiting = s->waiting;
 	return false;
 }
@@ -336,14 +393,15 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	if (capacity < 0 || !tw__executor_is_sound(executor))
 		return tw__bad(-EINVAL, __func__, capacity < 0 ? "capacity" : "executor");
 	struct tw__object *object;
-	int r = tw__object_create(&object, service, executor, start_again, &semaphore_kind);
+	int r = tw__object_create(&object, service, executor, bring_back, &semaphore_kind);
 	if (r)
 		return r;
 	tw_semaphore *s = *out = TW__OWNER(tw_semaphore, object, object);
-	tw__work_leave_executor(&s->object.work); /* the driver runs it */
-	permits_set(s, (uint64_t)capacity << CAPACITY_SHIFT);
+	tw__work_leave_executor(&s->object.work);                         /* the driver runs it */
+	tw_store_release(&s->word, (uint64_t)capacity << CAPACITY_SHIFT); /* SEM1 */
 	tw__line_init(&s->line);
 	tw__line_init(&s->chosen);
+	tw__line_init(&s->refused);
 	return 0;
 }
 
@@ -368,7 +426,7 @@ int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 	if (r)
 		return r;
 	tw__object_lock(&s->object);
-	uint64_t word = tw_load_relaxed(&s->word), held = held_of(word),
+	uint64_t word = tw_load_relaxed(&s->word), held = (word & HELD),
 		 capacity = capacity_of(word);
 	struct tw_semaphore_stats stats = {.capacity = capacity,
 					   .available = held < capacity ? capacity - held : 0,

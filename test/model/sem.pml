@@ -115,16 +115,6 @@ inline leave(w)
 	}
 }
 
-/* semaphore_unlock; nothing is left to be done with the waiters (SEM2) */
-inline grant_all()
-{
-	do
-	:: atomic { started_count > 0 -> started_count--; granted[started[started_count]] = true;
-		started[started_count] = NONE }
-	:: atomic { else -> break }
-	od
-}
-
 /* The place in line of the next to be started; in_line: there is none. */
 inline choose()
 {
@@ -139,7 +129,7 @@ inline choose()
 
 #define FITS held + NEED(line[place]) <= capacity
 
-/* semaphore_start: under the lock */
+/* choose_and_unlock: under the lock */
 inline start()
 {
 	do
@@ -153,13 +143,13 @@ inline start()
 				seen_held = 0
 			};
 			leave(chosen);
-			atomic { started[started_count] = chosen; started_count++; chosen = NONE }
+			atomic { granted[chosen] = true; chosen = NONE }
 		:: atomic { else -> place = 0 }; break
 		fi
 	od
 }
 
-/* permits_pass_on: under the lock */
+/* give_back, and start: under the lock */
 inline pass_on()
 {
 	do
@@ -185,7 +175,6 @@ inline release()
 		lock();
 		pass_on();
 		unlock();
-		grant_all();
 		break
 	:: !seen_waiters ->
 #endif
@@ -262,7 +251,6 @@ inline acquire(may_give_up)
 			:: else
 			fi;
 			unlock();
-			grant_all();
 			if
 			:: gave_up
 			:: atomic { !gave_up && granted[me] -> has = true; granted[me] = false }
@@ -273,7 +261,7 @@ inline acquire(may_give_up)
 
 active [THREADS] proctype thread()
 {
-	byte me = _pid, chosen = NONE, seen_held, turn, place, started[3] = NONE, started_count;
+	byte me = _pid, chosen = NONE, seen_held, turn, place;
 	bool has, gave_up, seen_waiters;
 	do
 	:: turn < 2 ->
@@ -300,13 +288,12 @@ inline set_capacity(n)
 	lock();
 	capacity = n; /* CAS, until it is made */
 	start();
-	unlock();
-	grant_all()
+	unlock()
 }
 
 active proctype resizer()
 {
-	byte chosen = NONE, place, started[3] = NONE, started_count, seen_held;
+	byte chosen = NONE, place, seen_held;
 	set_capacity(0);
 	set_capacity(2)
 }
