@@ -9,7 +9,7 @@
  *   transition    from                         to         by whom
  *   take          no WAITERS, held + n <= cap  held + n   any thread
  *   give back     no WAITERS, held >= n        held - n   any thread
- *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
+ *   announce      no WAITERS                   WAITERS    a waiter that joins the line, locked
  *   give to line  WAITERS, held >= n           held - n   a releaser, locked
  *   start         WAITERS, held + n <= cap     held + n   the first in line, at each unlock
  *   last leaves   WAITERS                      none       the last waiter, locked
@@ -45,7 +45,7 @@
 enum { QUEUED, COMING, RUNNING, REFUSED, ENDED };
 
 struct waiter {
-	struct tw__in_line place; /* QUEUED: in the line; COMING: among those chosen */
+	struct tw__in_line place; /* QUEUED: in the line; REFUSED: among those */
 	uint32_t n;
 	_Atomic uint32_t granted; /* SEM2 */
 	uint8_t state;
@@ -67,7 +67,6 @@ struct tw_semaphore {
 	_Atomic uint64_t word;
 	/* What follows is under the object's lock. */
 	struct tw__line line;
-	struct tw__line chosen;            /* have permits; semaphore_unlock starts them */
 	struct tw__line refused;           /* until the next tick */
 	uint64_t waiting, waiting_threads; /* in line, or refused */
 	uint64_t out;                      /* functions that have permits, and are not over */
@@ -89,21 +88,15 @@ static struct function *function_at(tw__link link)
 	return TW__OWNER(struct function, waiter.place, link);
 }
 
-/*
- * False: there are not n permits, or somebody waits. Then WAITERS is set if the caller `joins` the
- * line, with the lock.
- */
-static inline bool take(tw_semaphore *s, uint32_t n, bool joins)
+/* False: there are not n permits, or somebody waits. */
+static inline bool take(tw_semaphore *s, uint32_t n)
 {
-	uint64_t word = tw_load_relaxed(&s->word), next;
-	bool fits;
+	uint64_t word = tw_load_relaxed(&s->word);
 	do {
-		fits = !(word & WAITERS) && has_room(word, n);
-		next = fits ? word + n : word | WAITERS;
-		if (tw_unlikely(!fits) && (!joins || next == word))
+		if (tw_unlikely(word & WAITERS || !has_room(word, n)))
 			return false;
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, next))); /* SEM1 */
-	return fits;
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + n))); /* SEM1 */
+	return true;
 }
 
 /* False: fewer were held; or, without the lock, somebody waits. */
@@ -119,25 +112,11 @@ static inline bool give_back(tw_semaphore *s, uint32_t n, bool locked)
 
 /* ------------------------------------------------------------- the line, locked */
 
-/* It has its permits. */
-static void choose(tw_semaphore *s, struct waiter *waiter)
+/* The unlock that is next starts it if it is the first, and fits. */
+static void semaphore_join(tw_semaphore *s, struct waiter *waiter)
 {
-	if (waiter->is_thread) {
-		tw_store_release(&waiter->granted, 1); /* SEM2: the waiter may be gone */
-		tw__futex_wake(&waiter->granted, 1);
-		return;
-	}
-	waiter->state = COMING;
-	s->out++;
-	tw__line_append(&s->chosen, tw__in_line_link(&waiter->place));
-}
-
-static void take_or_join(tw_semaphore *s, struct waiter *waiter)
-{
-	if (take(s, waiter->n, true)) {
-		choose(s, waiter);
-		return;
-	}
+	if (!(tw_load_relaxed(&s->word) & WAITERS))
+		tw_or_seq_cst(&s->word, WAITERS); /* from here on only this thread changes it */
 	tw__line_append(&s->line, tw__in_line_link(&waiter->place)); /* planted: last_come_first */
 	s->waiting++;
 	s->waiting_threads += waiter->is_thread;
@@ -186,7 +165,7 @@ static void semaphore_unlock(tw_semaphore *s)
 {
 	struct tw__line functions;
 	bool later = false, refused = false;
-	tw__line_init(&functions);
+	tw__line_init(&functions); /* that have permits */
 	do {
 		while (s->line.first) {
 			struct waiter *first = TW__OWNER(struct waiter, place, s->line.first);
@@ -195,9 +174,15 @@ static void semaphore_unlock(tw_semaphore *s)
 				break;
 			tw_store_release(&s->word, word + first->n); /* SEM1 */
 			semaphore_leave(s, first);
-			choose(s, first);
+			if (first->is_thread) {
+				tw_store_release(&first->granted, 1); /* SEM2: it may be gone */
+				tw__futex_wake(&first->granted, 1);
+				continue;
+			}
+			first->state = COMING;
+			s->out++;
+			tw__line_append(&functions, tw__in_line_link(&first->place));
 		}
-		tw__line_move(&s->chosen, &functions);
 		tw__object_unlock(&s->object);
 		for (refused = false; functions.first && !refused;) {
 			struct function *function = function_at(tw__line_pop(&functions));
@@ -283,7 +268,7 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	tw__object_lock(&s->object);
-	take_or_join(s, &function->waiter);
+	semaphore_join(s, &function->waiter);
 	semaphore_unlock(s);
 	return 0;
 }
@@ -316,7 +301,7 @@ static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 	struct waiter self = {.n = n, .is_thread = true};
 	bool in_time = true;
 	tw__object_lock(&s->object);
-	take_or_join(s, &self);
+	semaphore_join(s, &self);
 	semaphore_unlock(s);
 	while (!tw_load_acquire(&self.granted) && in_time) /* SEM2 */
 		in_time = tw__futex_wait(&self.granted, 0, deadline_ns);
@@ -335,7 +320,7 @@ int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 	int r = semaphore_check(__func__, s, n);
 	if (tw_unlikely(r))
 		return r;
-	if (tw_unlikely(!take(s, (uint32_t)n, false)))
+	if (tw_unlikely(!take(s, (uint32_t)n)))
 		r = timeout_ns ? wait_in_line(s, (uint32_t)n, tw__deadline_in(timeout_ns))
 			       : -EAGAIN;
 	tw_tsan_acquire(s);
@@ -400,7 +385,6 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	tw__work_leave_executor(&s->object.work);                         /* the driver runs it */
 	tw_store_release(&s->word, (uint64_t)capacity << CAPACITY_SHIFT); /* SEM1 */
 	tw__line_init(&s->line);
-	tw__line_init(&s->chosen);
 	tw__line_init(&s->refused);
 	return 0;
 }

@@ -25,7 +25,7 @@
  *   run: THREE    SEM1, 1 2 3 4
  *   run: HEAVY    SEM1, 1 2 3 4
  *   run: RESIZE   SEM1, 1 2 3 4
- *   mutant: THREE ANNOUNCE_BLINDLY   WAITERS is set after a look, without a compare-and-swap
+ *   mutant: THREE ANNOUNCE_BLINDLY   WAITERS is set by a load and a store
  *   mutant: THREE RELEASE_BLINDLY    a release on the fast way does not look for WAITERS
  *   mutant: RESIZE TAKE_BLINDLY      a take on the fast way does not look for WAITERS
  *   mutant: THREE NOT_COUNTED        a waiter that is started does not make held larger
@@ -193,25 +193,15 @@ inline release()
 	od
 }
 
-/* take_or_join: under the lock, less the line */
-inline take_or_announce()
+/* semaphore_join: under the lock, less the line */
+inline announce()
 {
-	do
-	:: waiters -> break
 #ifdef ANNOUNCE_BLINDLY
-	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me); give(me, 0);
-		has = true }; break
-	:: !waiters && held + NEED(me) > capacity -> waiters = true; break
+	seen_held = held;
+	atomic { held = seen_held; seen_held = 0; waiters = true }
 #else
-	:: atomic { !waiters -> /* SEM1: CAS */
-		if
-		:: held + NEED(me) <= capacity -> held = held + NEED(me); give(me, 0); has = true
-		:: else -> waiters = true
-		fi
-	   };
-		break
+	waiters = true /* or */
 #endif
-	od
 }
 
 inline acquire(may_give_up)
@@ -232,14 +222,11 @@ inline acquire(may_give_up)
 	:: has
 	:: else ->
 		lock();
-		take_or_announce();
-		if
-		:: has
-		:: else -> join(me)
-		fi;
+		announce();
+		join(me);
+		start();
 		unlock();
 		if
-		:: has
 		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* SEM2 */
 		:: !has && may_give_up ->
 			lock();
