@@ -46,22 +46,6 @@ static bool is_plain(const struct tw_limiter_task *task)
 	       !task->retry.count && task->permits == 1 && !task->stop && !task->release;
 }
 
-static struct tw__job_options *make_options(struct tw_limiter *l, struct tw__job *job,
-					    const struct tw_limiter_task *task, uint64_t now_ns)
-{
-	struct tw__job_options *o = tw__alloc(sizeof *o);
-	uint64_t retry_ns = task->retry.deadline_ns;
-	if (o)
-		*o = (struct tw__job_options){
-		    .job = job,
-		    .due = {.limiter = l, .ring = tw__job_time},
-		    .total_until_ns = tw__instant_after(now_ns, task->timeout_ns),
-		    .retry_until_ns = tw__instant_after(now_ns, retry_ns ? retry_ns + 1 : 0),
-		    .delay_ns = tw__lesser(task->retry.delay_ns, task->retry.cap_ns),
-		    .task = *task};
-	return o;
-}
-
 /* Makes a job that nobody else knows yet. */
 static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns,
 		struct tw__job **out)
@@ -81,10 +65,23 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 	job->since_ns = now_ns;
 	job->flags = (uint16_t)(task->flags & (TW__JOB_ASYNC | TW__JOB_KEEP));
 	job->priority = (int16_t)task->priority;
-	job->options = is_plain(task) ? &tw__plain_options : make_options(l, job, task, now_ns);
-	if (!job->options)
+	job->options = &tw__plain_options;
+	if (tw_likely(is_plain(task)))
+		return 0;
+	struct tw__job_options *o = job->options = tw__alloc(sizeof *o);
+	if (!o) {
 		tw__node_put(&l->nodes, node);
-	return job->options ? 0 : -ENOMEM;
+		return -ENOMEM;
+	}
+	uint64_t retry_ns = task->retry.deadline_ns;
+	*o = (struct tw__job_options){
+	    .job = job,
+	    .due = {.limiter = l, .ring = tw__job_time},
+	    .total_until_ns = tw__instant_after(now_ns, task->timeout_ns),
+	    .retry_until_ns = tw__instant_after(now_ns, retry_ns ? retry_ns + 1 : 0),
+	    .delay_ns = tw__lesser(task->retry.delay_ns, task->retry.cap_ns),
+	    .task = *task};
+	return 0;
 }
 
 /* Tells whether the limiter takes this job, apart from memory. */
@@ -292,20 +289,6 @@ static bool has_no_result(const struct tw__job *job)
 	return job->state >= TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
 }
 
-/* The lock is given up meanwhile. */
-static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
-{
-	bool in_time = true;
-	job->waiters++;
-	while (!tw__job_answers(job) && in_time) {
-		tw__object_unlock(&l->object);
-		in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
-		tw__limiter_lock(l);
-	}
-	job->waiters--;
-	return tw__job_answers(job) ? 0 : -ETIMEDOUT;
-}
-
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__job *job;
@@ -313,14 +296,21 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	int r = job_enter(__func__, l, handle, &job);
 	if (r)
 		return r;
-	bool waits = job && !tw__job_answers(job);
-	if (!job || has_no_result(job))
+	bool in_time = timeout_ns != 0, waits = job && !tw__job_answers(job);
+	if (!job || has_no_result(job)) {
 		r = TW_GONE;
-	else if (waits && (tw__inside_object(&l->object, job) ||
-			   (timeout_ns && tw__inside_object(&l->object, &l->line)))) /* a close */
+	} else if (waits && (tw__inside_object(&l->object, job) ||
+			     (in_time && tw__inside_object(&l->object, &l->line)))) { /* a close */
 		r = -EDEADLK;
-	else if (waits)
-		r = timeout_ns ? await_answer(l, job, deadline_ns) : -ETIMEDOUT;
+	} else {
+		job->waiters++;
+		for (; !tw__job_answers(job) && in_time; tw__limiter_lock(l)) {
+			tw__object_unlock(&l->object);
+			in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
+		}
+		job->waiters--;
+		r = tw__job_answers(job) ? 0 : -ETIMEDOUT;
+	}
 	if (r == 0) {
 		if (out)
 			*out = tw__result_of(job);
