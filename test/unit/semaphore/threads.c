@@ -3,7 +3,6 @@
  * content with any.
  */
 #include <errno.h>
-#include <sched.h>
 
 #include "test/support/semaphore_script.h"
 #include "test/support/semaphore_suite.h"
@@ -71,54 +70,6 @@ Test(semaphore_threads, scripts)
 	PLAY(&semaphore_stage, NULL, scripts);
 }
 
-static _Atomic unsigned served;
-static int served_order[16]; /* the threads in the order of service: there is one permit */
-
-struct thread {
-	int number;
-	pthread_t thread;
-	uint64_t timeout_ns;
-	int answer;
-};
-
-static void serve(int number)
-{
-	static atomic_uint taken; /* two threads may be served at the same time */
-	served_order[atomic_fetch_add(&taken, 1)] = number;
-	atomic_fetch_add(&served, 1);
-}
-
-static void *wait_for_permit(void *arg)
-{
-	struct thread *self = arg;
-	self->answer = tw_semaphore_acquire(permits, 1, self->timeout_ns);
-	if (self->answer == 0)
-		serve(self->number);
-	return NULL;
-}
-
-/* Returns when the thread is in line. */
-static void start(struct thread *thread, int number)
-{
-	uint64_t before = gauges().waiters;
-	*thread = (struct thread){.number = number, .timeout_ns = 50 * SECOND};
-	expect_eq(pthread_create(&thread->thread, NULL, wait_for_permit, thread), 0);
-	while (gauges().waiters == before)
-		sched_yield();
-}
-
-static void note_function(void *arg)
-{
-	serve(*(int *)arg);
-}
-
-static void await_served(unsigned n)
-{
-	while (atomic_load(&served) < n)
-		sched_yield();
-	expect_eq(atomic_load(&served), n);
-}
-
 static tw_waiter cancelled_in_submit;
 
 static int cancel_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
@@ -128,37 +79,34 @@ static int cancel_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
 	return queue.base.ops->submit(&queue.base, batch, n); /* what is offered again */
 }
 
+static void expect_last(unsigned calls, int number)
+{
+	queue_executor_run_all(&queue);
+	expect_eq(called, calls);
+	expect_eq(order[calls - 1], number);
+	expect_eq(gauges().waiters, 2 - calls);
+	expect_eq(gauges().handed, 0);
+}
+
 /* Its permit goes on, and nobody takes its place in line again. */
 Test(semaphore_threads, a_function_that_is_cancelled_while_it_is_refused_does_not_come_back)
 {
 	static const struct tw_executor_ops ops = {.size = sizeof ops, .submit = cancel_and_refuse};
 	tw_executor executor = {&ops};
-	struct thread threads[2];
-	int number = 1;
 	open_with(1);
 	expect_eq(tw_semaphore_destroy(permits), 0);
 	expect_eq(tw_semaphore_create(&permits, rig.service, &executor, 1), 0);
 	acquire(1);
-	expect_eq(
-	    tw_semaphore_acquire_async(permits, 1, note_function, &number, &cancelled_in_submit),
-	    0);
-	start(&threads[0], 2);
-	start(&threads[1], 3);
-	release(1); /* to the function; cancelled on its way, it passes it on to the first thread */
-	await_served(1);
-	expect_eq(served_order[0], 2);
-	expect_eq(gauges().waiting_threads, 1);
-	expect_eq(gauges().waiters, 1);
-	expect_eq(gauges().handed, 0);
+	cancelled_in_submit = wait_as(1);
+	wait_as(2);
+	wait_as(3);
+	release(1); /* to the first; cancelled on its way, it passes it on to the second */
+	expect_last(1, 2);
 	release(1);
-	await_served(2);
-	expect_eq(served_order[1], 3);
-	pthread_join(threads[0].thread, NULL);
-	pthread_join(threads[1].thread, NULL);
+	expect_last(2, 3);
 	release(1);
 	rig_advance(&rig, 2 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(atomic_load(&served), 2);
+	expect_last(2, 3);
 }
 
 /* Real time, bounded from below. */
