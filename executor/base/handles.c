@@ -39,47 +39,35 @@ static struct tw__slab *first_slab(const struct tw__line *line)
 
 /* --------------------------------------------------------------- growth, locked */
 
-/* More slabs, without memory. A fork may come at any moment. */
-static int add_row(struct tw__nodes *nodes)
-{
-	uint32_t row = row_of(nodes->count), n = FIRST_ROW << row;
-	struct tw__line line;
-	if (n > nodes->max_count - nodes->count)
-		n = nodes->max_count - nodes->count;
-	if (!n)
-		return -EAGAIN;
-	struct tw__slab *slabs = tw__alloc_aligned(_Alignof(struct tw__slab), n * sizeof *slabs);
-	if (!slabs)
-		return -ENOMEM;
-	tw__line_init(&line);
-	for (uint32_t i = 0; i < n; i++) {
-		slabs[i] = (struct tw__slab){.first = (nodes->count + i) * TW__NODE_SLAB,
-					     .generation = nodes->first_generation};
-		tw__line_append(&line, tw__in_line_link(&slabs[i].place));
-	}
-	nodes->rows[row] = slabs;
-	tw__tiny_lock(&nodes->lock);
-	nodes->count += n;
-	tw__line_move(&line, &nodes->bare);
-	tw__tiny_unlock(&nodes->lock);
-	return 0;
-}
-
-/* Gives a slab memory, unless there are free nodes by now. Returns 0, -ENOMEM or -EAGAIN. */
+/*
+ * Adds memory: to a slab that has none, or to a new one; unless there is a free node by now. A fork
+ * may come at any moment. Returns 0, -ENOMEM or -EAGAIN.
+ */
 static int grow(struct tw__nodes *nodes)
 {
 	tw__tiny_lock(&nodes->lock);
-	bool enough = nodes->partial.first, has_bare = nodes->bare.first;
+	bool enough = nodes->partial.first;
+	struct tw__slab *slab = first_slab(&nodes->bare); /* none leaves but here */
+	uint32_t number = nodes->count, row = row_of(number);
 	tw__tiny_unlock(&nodes->lock);
-	int r = enough || has_bare ? 0 : add_row(nodes);
-	if (enough || r)
-		return r;
-	char *memory = tw__map(TW__NODE_SLAB * nodes->node_size);
+	if (enough || (!slab && number == nodes->max_count))
+		return enough ? 0 : -EAGAIN;
+	if (!slab && !nodes->rows[row])
+		nodes->rows[row] = tw__alloc_aligned(_Alignof(struct tw__slab),
+						     (FIRST_ROW << row) * sizeof *slab);
+	char *memory = nodes->rows[row] || slab ? tw__map(TW__NODE_SLAB * nodes->node_size) : NULL;
 	if (!memory)
 		return -ENOMEM;
 	tw__tiny_lock(&nodes->lock);
-	first_slab(&nodes->bare)->memory = memory; /* none leaves but here */
-	tw__line_append(&nodes->partial, tw__line_pop(&nodes->bare));
+	if (slab) {
+		tw__line_leave(&nodes->bare, &slab->place);
+	} else {
+		slab = slab_of(nodes, nodes->count++ * TW__NODE_SLAB);
+		*slab = (struct tw__slab){.first = number * TW__NODE_SLAB,
+					  .generation = nodes->first_generation};
+	}
+	slab->memory = memory;
+	tw__line_append(&nodes->partial, tw__in_line_link(&slab->place));
 	nodes->idle++;
 	tw__tiny_unlock(&nodes->lock);
 	return 0;
@@ -162,13 +150,6 @@ static inline char *give_back(struct tw__nodes *nodes, struct tw__node *node)
 	return memory;
 }
 
-static void unmap(const struct tw__nodes *nodes, char *memory)
-{
-	size_t bytes = TW__NODE_SLAB * nodes->node_size;
-	if (tw_unlikely(memory) && munmap(memory, bytes)) /* no room for more mappings */
-		madvise(memory, bytes, MADV_DONTNEED);
-}
-
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->count;) {
@@ -177,18 +158,20 @@ void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 		while (i < batch->count && !memory)
 			memory = give_back(nodes, batch->nodes[i++]);
 		tw__tiny_unlock(&nodes->lock);
-		unmap(nodes, memory);
+		size_t bytes = TW__NODE_SLAB * nodes->node_size;
+		if (tw_unlikely(memory) && munmap(memory, bytes)) /* no room for more mappings */
+			madvise(memory, bytes, MADV_DONTNEED);
 	}
 	batch->count = 0;
 }
 
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 {
+	struct tw__node_batch batch;
+	batch.count = 1;
+	batch.nodes[0] = node;
 	tw_store_relaxed(&node->owner, NULL);
-	tw__tiny_lock(&nodes->lock);
-	char *memory = give_back(nodes, node);
-	tw__tiny_unlock(&nodes->lock);
-	unmap(nodes, memory);
+	tw__node_put_batch(nodes, &batch);
 }
 
 struct tw__node *tw__node_find(struct tw__nodes *nodes, const struct tw__object *owner,
