@@ -53,8 +53,8 @@ static int grow(struct tw__nodes *nodes)
 	if (enough || (!slab && number == nodes->max_count))
 		return enough ? 0 : -EAGAIN;
 	if (!slab && !nodes->rows[row])
-		nodes->rows[row] = tw__alloc_aligned(_Alignof(struct tw__slab),
-						     (FIRST_ROW << row) * sizeof *slab);
+		nodes->rows[row] =
+		    tw__alloc_aligned(_Alignof(struct tw__slab), (FIRST_ROW << row) * sizeof *slab);
 	char *memory = nodes->rows[row] || slab ? tw__map(TW__NODE_SLAB * nodes->node_size) : NULL;
 	if (!memory)
 		return -ENOMEM;

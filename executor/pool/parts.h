@@ -25,8 +25,9 @@
  * 4. A claim reads nothing of a batch before its CAS of `open`, after which the batch cannot
  *    return. A batch that has been submitted again meanwhile has runs left to claim as well.
  * 5. What a thread submits may run, and lead to the pool's end, while it still looks for a sleeper.
- *    So close waits for submitters. Each shows the pool in its run record, or is counted if there
- *    is no memory for one.
+ *    So close waits for submitters. Each shows the pool in its run record; a thread without memory
+ *    for one is refused.
+ * 6. At the end each worker that ends calls the next sleeper.
  *
  * Pairing table (of the ring: ring.h)
  *   WANTED  the item: store seq_cst (a cell's sequence, or `open`), then load of wanted, against
@@ -43,8 +44,7 @@
  *       other. room: add-release (the worker, close) -> load-acquire (a task that waits), whose
  *       push sees the room, or that the pool is closed.
  *   BRINGING  record.bringing: store relaxed, then the push, whose run comes after it and leads to
- *       close; store-release after the last look at the pool -> load acquire (close). The count
- *       `bringing` likewise.
+ *       close; store-release after the last look at the pool -> load acquire (close).
  *
  * The model is test/model/pool.pml; claims: batch.pml.
  */
@@ -73,7 +73,6 @@ struct tw__sleeper {
 
 struct tw__worker {
 	tw_pool *pool;
-	unsigned index;
 	struct tw__sleeper sleeper;
 	_Atomic uint32_t state; /* enum tw__worker_state; under the lock */
 
@@ -100,7 +99,7 @@ struct tw__taken {
 	struct tw__pool_task task;
 };
 
-/* Tests change them. */
+/* Tests change them before they create a pool. */
 struct tw__pool_times {
 	uint64_t look_ns;    /* between two looks of the starter */
 	uint64_t blocked_ns; /* a run that lasts longer blocks, whatever the other workers do */
@@ -115,7 +114,6 @@ struct tw__starter {
 	/* its last look found a worker inside the same run as the one before */
 	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
-	bool started;
 	bool full;            /* at_max is counted */
 	unsigned quiet_looks; /* in a row that found the pool not short */
 	pthread_t thread;
@@ -123,21 +121,13 @@ struct tw__starter {
 	char name[16];
 };
 
-struct tw__work_list {
-	struct tw__work *first, *last;
-	unsigned count;
-};
-
 /* Work that was set aside. Under the lock, except for `limit`, which is constant. */
 struct tw__pool_aside {
-	struct tw__work_list held; /* jobs beyond the limit */
-	struct tw__work_list kept; /* waits for room */
-	unsigned inside;           /* workers inside a job */
-	unsigned limit;            /* all workers but one, or the only one */
-};
-
-struct tw__pool_counters {
-	_Atomic uint64_t rejected, dropped;
+	struct tw__chunk_list held; /* jobs beyond the limit */
+	struct tw__chunk_list kept; /* waits for room */
+	unsigned count;             /* of both */
+	unsigned inside;            /* workers inside a job */
+	unsigned limit;             /* all workers but one, or the only one */
 };
 
 struct tw_pool {
@@ -167,8 +157,7 @@ struct tw_pool {
 	struct tw__pool_aside aside;
 	unsigned services, users; /* services that use the pool; with layers */
 
-	_Atomic uint32_t bringing; /* submitters without a run record */
-	struct tw__pool_counters counters;
+	_Atomic uint64_t rejected, dropped;
 	_Atomic uint32_t ended; /* the threads are gone; a futex */
 	struct tw__starter starter;
 };
@@ -198,7 +187,8 @@ void tw__starter_sleeps(tw_pool *pool);
 /* Pushes, and calls a worker for it. Returns 0, -ESHUTDOWN, or -EAGAIN: full. */
 int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task);
 
-void tw__pool_keep(tw_pool *pool, struct tw__work *work);
+/* The same for a batch or work. Work that finds no room is kept. */
+int tw__pool_push_item(tw_pool *pool, tw_batch *item);
 
 /* There may be room, or the pool is closed. */
 void tw__pool_tell_room(tw_pool *pool);
@@ -214,14 +204,16 @@ bool tw__worker_claim(struct tw__taken *taken);
 
 void tw__pool_job_ends(tw_pool *pool);
 
-/* Wakes all workers, which end when they find nothing. */
-void tw__pool_call_all(tw_pool *pool);
+/* Lets the workers end, one after the other, when they find nothing. */
+void tw__pool_let_end(tw_pool *pool);
 
 /* --------------------------------------------------------------- threads.c */
 
-void tw__worker_init(tw_pool *pool, unsigned index);
-
-int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config);
+/*
+ * Starts a worker. fresh_ns: if not 0, its first run counts as begun at that instant. Returns 0, or
+ * a negative errno.
+ */
+int tw__worker_start(tw_pool *pool, const struct tw_service_config *config, uint64_t fresh_ns);
 
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config);
 

@@ -17,25 +17,20 @@ bool tw__pool_is_worker(const tw_pool *pool)
 
 /* -------------------------------------------------------------------- submit */
 
-/* Rule 5: from here to bringing_ends the pool stays. NULL: counted. */
+/* Rule 5: until bringing_ends the pool stays. Returns NULL if memory is short. */
 static inline struct tw__run_record *bringing_begins(tw_pool *pool)
 {
 	struct tw__run_record *record = tw__my_run_record;
-	if (tw_unlikely(!record))
-		record = tw__run_record_make();
-	if (tw_likely(record != NULL))
-		tw_store_relaxed(&record->bringing, pool); /* BRINGING */
-	else
-		tw_add_relaxed(&pool->bringing, 1); /* BRINGING */
+	if (tw_unlikely(!record) && !(record = tw__run_record_make()))
+		return NULL;
+	tw_store_relaxed(&record->bringing, pool); /* BRINGING */
 	return record;
 }
 
-static inline void bringing_ends(tw_pool *pool, struct tw__run_record *record)
+static inline void bringing_ends(struct tw__run_record *record)
 {
 	if (tw_likely(record != NULL))
 		tw_store_release(&record->bringing, NULL); /* BRINGING */
-	else
-		tw_add_release(&pool->bringing, (uint32_t)-1); /* BRINGING */
 }
 
 static int wait_and_push(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns)
@@ -72,12 +67,12 @@ int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns
 		return r;
 	struct tw__pool_task task = {.fn = fn, .arg = arg, .context = tw__context_capture()};
 	struct tw__run_record *record = bringing_begins(pool);
-	r = tw__pool_push(pool, &task);
-	if (tw_unlikely(r == -EAGAIN) && timeout_ns > 0)
+	r = tw_likely(record != NULL) ? tw__pool_push(pool, &task) : -EAGAIN;
+	if (tw_unlikely(r == -EAGAIN) && timeout_ns > 0 && record)
 		r = wait_and_push(pool, &task, timeout_ns);
 	if (tw_unlikely(r) && r != -ESHUTDOWN)
-		tw_add_relaxed(&pool->counters.rejected, 1);
-	bringing_ends(pool, record);
+		tw_add_relaxed(&pool->rejected, 1);
+	bringing_ends(record);
 	return r;
 }
 
@@ -87,12 +82,8 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 	tw_pool *pool = (tw_pool *)self;
 	(void)n;
 	struct tw__run_record *record = bringing_begins(pool);
-	int r = tw__pool_push(pool, &(struct tw__pool_task){.arg = batch});
-	if (tw_unlikely(r == -EAGAIN) && tw__batch_is_work(batch)) {
-		tw__pool_keep(pool, (struct tw__work *)(void *)batch);
-		r = 0;
-	}
-	bringing_ends(pool, record);
+	int r = tw_likely(record != NULL) ? tw__pool_push_item(pool, batch) : -EAGAIN;
+	bringing_ends(record);
 	return r;
 }
 
@@ -146,7 +137,7 @@ void tw__pool_look(void *of, struct tw_service_liveness *out)
 	out->pool_max_workers = pool->limits.capacity;
 	tw__tiny_lock(&pool->lock);
 	out->pool_at_max =
-	    pool->aside.held.count || (running == pool->limits.capacity && tw__pool_waits(pool));
+	    pool->aside.held.first || (running == pool->limits.capacity && tw__pool_waits(pool));
 	tw__tiny_unlock(&pool->lock);
 }
 
@@ -155,17 +146,15 @@ void tw__pool_look(void *of, struct tw_service_liveness *out)
 static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	int r = 0;
-	for (unsigned i = 0; i < pool->permanent; i++)
-		tw__worker_init(pool, i);
-	tw_store_seq_cst(&pool->slots, pool->permanent);
 	bool grows = pool->limits.capacity > pool->permanent;
-	if (grows)
+	if (grows) {
 		pool->idle = &pool->starter.sleeper;
-	tw_store_relaxed(&pool->wanted, grows);
+		tw_store_relaxed(&pool->wanted, true);
+		if ((r = tw__starter_start(pool, config)))
+			return r;
+	}
 	for (unsigned i = 0; i < pool->permanent && !r; i++)
-		r = tw__worker_start(&pool->workers[i], config);
-	if (!r && grows)
-		r = tw__starter_start(pool, config);
+		r = tw__worker_start(pool, config, 0);
 	if (r)
 		tw__pool_stop(pool);
 	return r;
@@ -277,7 +266,7 @@ static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 				tw_run_return(batch);
 			continue;
 		}
-		tw_add_relaxed(&pool->counters.dropped, 1);
+		tw_add_relaxed(&pool->dropped, 1);
 		if (told)
 			told(told_arg, task.fn, task.arg);
 	}
@@ -286,8 +275,6 @@ static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 
 static void await_bringers(tw_pool *pool)
 {
-	while (tw_load_acquire(&pool->bringing)) /* BRINGING */
-		sched_yield();
 	/* QUEUE3 */
 	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
 	     record = record->next)

@@ -87,11 +87,11 @@ static void tell_wanted(tw_pool *pool)
 	tw_store_seq_cst(&pool->wanted, pool->idle && !pool->searching); /* WANTED */
 }
 
-/* Rules 1 and 2, under the lock. Returns the futex to wake after the unlock, or NULL. */
+/* Rules 1, 2 and 6, under the lock. Returns the futex to wake after the unlock, or NULL. */
 static _Atomic uint32_t *pool_call(tw_pool *pool)
 {
 	struct tw__sleeper *first = pool->idle;
-	if (!first || pool->searching || !tw__pool_waits(pool))
+	if (!first || pool->searching || !(pool->stopping || tw__pool_waits(pool)))
 		return NULL;
 	pool->idle = first->next;
 	pool->searching = first != &pool->starter.sleeper;
@@ -115,19 +115,14 @@ static void call_if_wanted(tw_pool *pool)
 	unlock_and_wake(pool, pool_call(pool));
 }
 
-void tw__pool_call_all(tw_pool *pool)
+void tw__pool_let_end(tw_pool *pool)
 {
+	struct tw__sleeper *starter = &pool->starter.sleeper;
 	tw__tiny_lock(&pool->lock);
-	pool->stopping = true; /* none sleeps again */
-	for (struct tw__sleeper *sleeper = pool->idle; sleeper; sleeper = sleeper->next) {
-		tw_store_relaxed(&sleeper->called, 1); /* CALLED */
-		tw__futex_wake(&sleeper->called, 1);
-	}
-	tw_add_relaxed(&pool->starter.sleeper.called, 1); /* it may be between two looks */
-	tw__futex_wake(&pool->starter.sleeper.called, 1);
-	pool->idle = NULL;
-	tell_wanted(pool);
-	tw__tiny_unlock(&pool->lock);
+	pool->stopping = true;               /* none sleeps again */
+	tw_add_relaxed(&starter->called, 1); /* it may be between two looks */
+	unlock_and_wake(pool, pool_call(pool));
+	tw__futex_wake(&starter->called, 1);
 }
 
 /* ------------------------------------------------------------ pushing, and room */
@@ -140,42 +135,38 @@ int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task)
 	return r;
 }
 
-static void list_append(struct tw__work_list *list, struct tw__work *work)
+static void set_aside(tw_pool *pool, struct tw__chunk_list *list, tw_batch *work)
 {
-	work->next = NULL;
-	*(list->count++ ? &list->last->next : &list->first) = work;
-	list->last = work;
-}
-
-static struct tw__work *list_pop(struct tw__work_list *list)
-{
-	struct tw__work *first = list->first;
-	list->first = first->next;
-	list->count--;
-	return first;
+	tw__chunk_append(list, tw__batch_chunk(work));
+	pool->aside.count++;
 }
 
 /* Pushes kept work while the ring has room. */
 static void push_kept_and_unlock(tw_pool *pool)
 {
-	struct tw__work_list *kept = &pool->aside.kept;
-	while (kept->count) {
-		struct tw__work *first = kept->first, *next = first->next; /* it may run */
+	struct tw__chunk_list *kept = &pool->aside.kept;
+	while (kept->first) {
+		struct tw__chunk *first = kept->first, *next = first->next; /* it may run */
 		if (tw__ring_push(&pool->ring, &(struct tw__pool_task){.arg = first}))
 			break;
 		kept->first = next;
-		kept->count--;
+		kept->last = next ? kept->last : NULL;
+		pool->aside.count--;
 		tw_sub_relaxed(&pool->waiting, 1);
 	}
 	unlock_and_wake(pool, pool_call(pool));
 }
 
-void tw__pool_keep(tw_pool *pool, struct tw__work *work)
+int tw__pool_push_item(tw_pool *pool, tw_batch *item)
 {
+	int r = tw__pool_push(pool, &(struct tw__pool_task){.arg = item});
+	if (tw_likely(r != -EAGAIN) || !tw__batch_is_work(item))
+		return r;
 	tw__tiny_lock(&pool->lock);
-	list_append(&pool->aside.kept, work);
+	set_aside(pool, &pool->aside.kept, item);
 	tw_add_seq_cst(&pool->waiting, 1); /* ROOM */
 	push_kept_and_unlock(pool);
+	return 0;
 }
 
 void tw__pool_tell_room(tw_pool *pool)
@@ -197,7 +188,7 @@ static bool pop(tw_pool *pool, struct tw__pool_task *task)
 /* ------------------------------------------------------------------------ jobs */
 
 /* Returns false if the job is beyond the limit, and held. */
-static bool job_begins(tw_pool *pool, struct tw__work *job)
+static bool job_begins(tw_pool *pool, tw_batch *job)
 {
 	struct tw__pool_aside *aside = &pool->aside;
 	tw__tiny_lock(&pool->lock);
@@ -205,7 +196,7 @@ static bool job_begins(tw_pool *pool, struct tw__work *job)
 	if (begins)
 		aside->inside++;
 	else
-		list_append(&aside->held, job);
+		set_aside(pool, &aside->held, job);
 	tw__tiny_unlock(&pool->lock);
 	return begins;
 }
@@ -215,10 +206,11 @@ void tw__pool_job_ends(tw_pool *pool)
 	struct tw__pool_aside *aside = &pool->aside;
 	tw__tiny_lock(&pool->lock);
 	aside->inside--;
-	struct tw__work *held = aside->held.count ? list_pop(&aside->held) : NULL;
+	struct tw__chunk *held = tw__chunk_pop(&aside->held);
+	aside->count -= held != NULL;
 	tw__tiny_unlock(&pool->lock);
-	if (held && tw__pool_push(pool, &(struct tw__pool_task){.arg = held}))
-		tw__pool_keep(pool, held);
+	if (held)
+		(void)tw__pool_push_item(pool, (tw_batch *)(void *)held);
 }
 
 /* ---------------------------------------------------------------------- taking */
@@ -237,17 +229,17 @@ static bool pool_take(struct tw__worker *self, struct tw__taken *taken)
 	taken->batch = NULL;
 	taken->work = NULL;
 	while (pop(pool, &taken->task)) {
-		struct tw__work *item = taken->task.arg;
+		tw_batch *item = taken->task.arg;
 		if (taken->task.fn)
 			return true;
-		if (!tw__batch_is_work((tw_batch *)(void *)item)) {
-			open_begin(self, (tw_batch *)(void *)item, taken);
+		if (!tw__batch_is_work(item)) {
+			open_begin(self, item, taken);
 			return true;
 		}
-		if (item->is_job && !job_begins(pool, item))
-			continue;
-		taken->work = item;
-		return true;
+		taken->work = taken->task.arg;
+		if (!taken->work->is_job || job_begins(pool, item))
+			return true;
+		taken->work = NULL;
 	}
 	return steal(pool, taken);
 }
@@ -310,7 +302,8 @@ static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 		if (ends && !waits) {
 			pool->alive--;
 			tw_store_relaxed(&self->state, TW__WORKER_RETIRED);
-			tw__tiny_unlock(&pool->lock); /* the slot may get another worker */
+			/* the slot may get another worker */
+			unlock_and_wake(pool, pool->stopping ? pool_call(pool) : NULL);
 			return false;
 		}
 		unlock_and_wake(pool, found && waits ? pool_call(pool) : NULL);

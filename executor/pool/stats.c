@@ -27,14 +27,13 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	if (!sums)
 		return -ENOMEM;
 	struct tw_pool_stats stats = {0};
-	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
-	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
+	stats.rejected = tw_load_relaxed(&pool->rejected);
+	stats.dropped = tw_load_relaxed(&pool->dropped);
 	stats.grown = tw_load_relaxed(&pool->starter.grown);
 	stats.at_max = tw_load_relaxed(&pool->starter.at_max);
 	stats.start_failures = tw_load_relaxed(&pool->starter.start_failures);
 	tw__tiny_lock(&pool->lock);
-	stats.queued =
-	    tw__ring_count(&pool->ring) + pool->aside.held.count + pool->aside.kept.count;
+	stats.queued = tw__ring_count(&pool->ring) + pool->aside.count;
 	stats.services = pool->services;
 	tw__tiny_unlock(&pool->lock);
 	sum_workers(pool, &stats, sums);

@@ -111,10 +111,27 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-void tw__worker_init(tw_pool *pool, unsigned index)
+/* A retired thread that is still inside an exit handler of the user keeps its slot. */
+static bool has_thread(struct tw__worker *worker)
 {
-	struct tw__worker *worker = &pool->workers[index];
-	*worker = (struct tw__worker){.pool = pool, .index = index};
+	uint32_t state = tw_load_relaxed(&worker->state);
+	return state != TW__WORKER_NONE &&
+	       (state != TW__WORKER_RETIRED || pthread_tryjoin_np(worker->thread, NULL));
+}
+
+/* Returns a slot without a thread, or NULL. */
+static struct tw__worker *free_slot(tw_pool *pool)
+{
+	unsigned i = 0, slots = tw_load_seq_cst(&pool->slots);
+	while (i < slots && has_thread(&pool->workers[i]))
+		i++;
+	if (i == pool->limits.capacity)
+		return NULL;
+	if (i == slots) {
+		pool->workers[i] = (struct tw__worker){.pool = pool};
+		tw_store_seq_cst(&pool->slots, slots + 1); /* it is complete */
+	}
+	return &pool->workers[i];
 }
 
 static void count_alive(struct tw__worker *worker, int change, enum tw__worker_state state)
@@ -125,10 +142,15 @@ static void count_alive(struct tw__worker *worker, int change, enum tw__worker_s
 	tw__tiny_unlock(&worker->pool->lock);
 }
 
-int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config)
+int tw__worker_start(tw_pool *pool, const struct tw_service_config *config, uint64_t fresh_ns)
 {
 	char suffix[16];
-	snprintf(suffix, sizeof suffix, "-%u", worker->index);
+	struct tw__worker *worker = free_slot(pool);
+	if (!worker)
+		return -EAGAIN;
+	snprintf(suffix, sizeof suffix, "-%u", (unsigned)(worker - pool->workers));
+	worker->seen_runs = fresh_ns ? tw_load_relaxed(&worker->runs) + 1 : 0;
+	worker->seen_ns = fresh_ns;
 	count_alive(worker, 1, TW__WORKER_ALIVE);
 	int r = tw__spawn(&worker->thread, config, suffix, false, worker_main, worker);
 	if (r)
@@ -173,38 +195,12 @@ static struct look look_at_workers(tw_pool *pool, bool is_short, uint64_t now_ns
 
 /* -------------------------------------------------------------------- growing */
 
-/* A retired thread that is still inside an exit handler of the user keeps its slot. */
-static bool has_thread(struct tw__worker *worker)
-{
-	uint32_t state = tw_load_relaxed(&worker->state);
-	return state != TW__WORKER_NONE &&
-	       (state != TW__WORKER_RETIRED || pthread_tryjoin_np(worker->thread, NULL));
-}
-
-/* Returns a slot without a thread, or NULL. */
-static struct tw__worker *free_slot(tw_pool *pool)
-{
-	unsigned slots = tw_load_seq_cst(&pool->slots);
-	for (unsigned i = 0; i < slots; i++)
-		if (!has_thread(&pool->workers[i]))
-			return &pool->workers[i];
-	if (slots == pool->limits.capacity)
-		return NULL;
-	tw__worker_init(pool, slots);
-	tw_store_seq_cst(&pool->slots, slots + 1); /* it is complete */
-	return &pool->workers[slots];
-}
-
-/* Returns false if no thread can be started. */
+/* Returns false if no thread can be started. Its first run counts as if it had lasted. */
 static bool start_one(tw_pool *pool, uint64_t now_ns)
 {
-	struct tw__worker *worker = free_slot(pool);
-	if (!worker)
-		return false;
-	worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* as if its first run lasted */
-	worker->seen_ns = now_ns - pool->times.look_ns;
-	int r = tw__worker_start(worker, &pool->starter.threads);
-	tw_bump(r ? &pool->starter.start_failures : &pool->starter.grown, 1);
+	struct tw__starter *starter = &pool->starter;
+	int r = tw__worker_start(pool, &starter->threads, now_ns - pool->times.look_ns);
+	tw_bump(r ? &starter->start_failures : &starter->grown, 1);
 	return r == 0;
 }
 
@@ -227,9 +223,10 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 	starter->full &= need;
 	if (!need || look.fresh >= tw__pool_count(pool))
 		return now_ns + (need ? look_ns / GROWING_LOOKS : look_ns);
-	if (start_one(pool, now_ns))
+	bool at_max = look.alive == pool->limits.capacity;
+	if (!at_max && start_one(pool, now_ns))
 		return now_ns + look_ns / GROWING_LOOKS;
-	if (!look.able && look.alive == pool->limits.capacity && !starter->full) {
+	if (at_max && !look.able && !starter->full) {
 		starter->full = true;
 		tw_bump(&starter->at_max, 1);
 	}
@@ -271,15 +268,13 @@ int tw__starter_start(tw_pool *pool, const struct tw_service_config *config)
 	starter->threads.stack_size = config->stack_size;
 	starter->threads.thread_name = starter->name;
 	snprintf(starter->name, sizeof starter->name, "%.9s", config->thread_name);
-	int r = tw__spawn(&starter->thread, config, "-grow", false, starter_main, pool);
-	starter->started = r == 0;
-	return r;
+	return tw__spawn(&starter->thread, config, "-grow", false, starter_main, pool);
 }
 
 void tw__pool_stop(tw_pool *pool)
 {
-	tw__pool_call_all(pool);
-	if (pool->starter.started)
+	tw__pool_let_end(pool);
+	if (pool->limits.capacity > pool->permanent)
 		pthread_join(pool->starter.thread, NULL);
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];

@@ -63,7 +63,8 @@ TW_API tw_executor *tw_pool_executor(tw_pool *pool);
  *
  * Returns:
  *   0            fn will be called
- *   -EAGAIN      the queue is full: try again, use tw_pool_submit_wait, or raise `queue`
+ *   -EAGAIN      the queue is full: try again, use tw_pool_submit_wait, or raise `queue`. Or no
+ *                memory for a thread's first submit
  *   -ESHUTDOWN   the pool is closed
  */
 TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
@@ -74,7 +75,7 @@ TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
  * Blocks: at most timeout_ns.
  * Returns:
  *   0            fn will be called
- *   -EAGAIN      the queue is full, and timeout_ns is 0
+ *   -EAGAIN      the queue is full, and timeout_ns is 0; or no memory, as in tw_pool_submit
  *   -ESHUTDOWN   the pool is closed
  *   -ETIMEDOUT   the queue was full all the time
  *   -EDEADLK     the queue is full, and the caller is one of the pool's workers

@@ -35,7 +35,7 @@
  *   run: BATCH   rules 1 and 3, WANTED, CALLED
  *   run: GROW    rules 2 and 3, WANTED, CALLED
  *   run: JOBS    rule 1, and a worker that is never inside a job
- *   run: ROOM    ROOM: what waits for room runs
+ *   run: ROOM    ROOM: what waits for room runs; rule 6
  *   run: KEEP    ROOM: work that is kept runs
  *   run: END     rule 5, BRINGING, ROOM; what was accepted runs
  *   mutant: BATCH NO_HELP       a worker that leaves something behind calls nobody
@@ -50,6 +50,7 @@
  *   mutant: ROOM NO_TELL        a worker that has made room does not look who waits for it
  *   mutant: ROOM ROOM_LATE      a submitter reads `room` after it has found none
  *   mutant: ROOM TELL_FIRST     a worker looks who waits for room before it has made some
+ *   mutant: ROOM ENDS_ALONE     a worker that ends at the stop calls nobody
  *   mutant: KEEP KEEP_BLIND     work is kept without another look for room
  *   mutant: KEEP KEEP_ON        a worker that has made room does not push what is kept
  *   mutant: END NOT_SHOWN       close does not wait for submitters
@@ -123,7 +124,7 @@ inline tell()
 inline call()
 {
 	if
-	:: searching || !WAITS
+	:: searching || !(stopping || WAITS)
 	:: else ->
 		if
 		:: idle[0] -> idle[0] = false; searching = true; called[0] = true
@@ -282,18 +283,23 @@ proctype worker(byte me)
 			fi;
 #endif
 			atomic {
+				slept = what == NONE;
 				if
 #ifndef NO_HELP
 				:: what != NONE && waits -> call()
 #endif
+				:: ends && !waits -> alive--;
+					if
+#ifndef ENDS_ALONE
+					:: stopping -> call()
+#endif
+					:: else
+					fi;
+					locked = false;
+					break
 				:: else
 				fi;
-				locked = false;
-				slept = what == NONE;
-				if
-				:: ends && !waits -> alive--; break
-				:: else
-				fi
+				locked = false
 			};
 			late = false;
 			if
@@ -447,7 +453,6 @@ end:	do
 }
 
 init {
-	byte i;
 	atomic {
 		alive = PERMANENT;
 		at_work = PERMANENT;
@@ -499,13 +504,7 @@ init {
 #endif
 	atomic { !locked ->
 		stopping = true;
-		for (i : 0 .. 1) {
-			if
-			:: idle[i] -> idle[i] = false; called[i] = true
-			:: else
-			fi
-		};
-		tell()
+		call() /* rule 6 */
 	};
 	at_work == 0;
 #ifdef END

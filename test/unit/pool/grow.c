@@ -212,7 +212,9 @@ Test(pool_grow, a_thread_refused_at_any_moment_is_made_up_for)
 {
 	for (long nth = 0; nth < 12; nth++) {
 		struct gate gate = {0};
+		atomic_int first = 0;
 		tw_pool *pool = pool_up_to(2, 0);
+		run_task_of(pool, count, &first, &first); /* a thread's first submit allocates */
 		faults_arm(nth, false);
 		block(pool, &gate, 14);
 		await_value(&gate.inside, 14);
