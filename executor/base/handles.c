@@ -52,20 +52,24 @@ static int grow(struct tw__nodes *nodes)
 	tw__tiny_unlock(&nodes->lock);
 	if (enough || (!slab && number == nodes->max_count))
 		return enough ? 0 : -EAGAIN;
-	if (!slab && !nodes->rows[row])
+	bool is_new = !slab;
+	if (is_new && !nodes->rows[row])
 		nodes->rows[row] =
 		    tw__alloc_aligned(_Alignof(struct tw__slab), (FIRST_ROW << row) * sizeof *slab);
-	char *memory = nodes->rows[row] || slab ? tw__map(TW__NODE_SLAB * nodes->node_size) : NULL;
+	char *memory =
+	    is_new && !nodes->rows[row] ? NULL : tw__map(TW__NODE_SLAB * nodes->node_size);
 	if (!memory)
 		return -ENOMEM;
-	tw__tiny_lock(&nodes->lock);
-	if (slab) {
-		tw__line_leave(&nodes->bare, &slab->place);
-	} else {
-		slab = slab_of(nodes, nodes->count++ * TW__NODE_SLAB);
+	if (is_new) {
+		slab = slab_of(nodes, number * TW__NODE_SLAB);
 		*slab = (struct tw__slab){.first = number * TW__NODE_SLAB,
 					  .generation = nodes->first_generation};
 	}
+	tw__tiny_lock(&nodes->lock);
+	if (is_new)
+		nodes->count++;
+	else
+		tw__line_leave(&nodes->bare, &slab->place);
 	slab->memory = memory;
 	tw__line_append(&nodes->partial, tw__in_line_link(&slab->place));
 	nodes->idle++;
