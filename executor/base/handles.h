@@ -2,8 +2,8 @@
  * Nodes: the tasks and jobs of the layers, with handles that stay safe.
  *
  * A handle is a node's index and generation. Nodes are in slabs of 512. Each node that is taken
- * gets the next generation of its slab, from a random one for each table. A slab whose generations
- * are used up gives out no more. So no handle ever names a newer node (G5).
+ * gets the next generation of its slab. A slab whose generations are used up gives out no more. So
+ * no handle ever names a newer node (G5).
  *
  * A slab whose nodes are all free gives its memory back, except for TW__NODE_IDLE_SLABS of them.
  * Free nodes are taken in the order in which they were put: one that was just put is in the cache
@@ -13,7 +13,7 @@
  *   NODE1  owner: store-release (get) -> load-acquire (find): the generation.
  *
  * Under the table's lock there is no call of the system or the allocator, and no first touch of a
- * page. A node belongs to the object that took it, and ends under that object's lock.
+ * page. A node ends under its owner's lock.
  */
 #ifndef TW_EXECUTOR_NODES_H
 #define TW_EXECUTOR_NODES_H
@@ -47,7 +47,7 @@ struct tw__slab {
 
 struct tw__nodes {
 	_Atomic uint32_t lock;
-	_Atomic uint32_t growth; /* the lock of the thread that adds memory; taken first */
+	_Atomic uint32_t growth; /* the lock for adding memory; taken first */
 	uint32_t first_generation;
 	uint32_t count, max_count; /* of slabs; tests lower the last one */
 	uint32_t idle;             /* slabs with memory, none of whose nodes is in use */
@@ -64,7 +64,7 @@ void tw__nodes_fini(struct tw__nodes *nodes);
 /* A node has what its last owner left, or zeros. Returns 0, -ENOMEM, or -EAGAIN: all are in use. */
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out);
 
-/* Nodes that are put under one hold: a thread that waits for the lock still spins. */
+/* Nodes that are put under one hold: waiters still spin. */
 enum { TW__NODE_BATCH = 16 };
 
 struct tw__node_batch {

@@ -1,10 +1,9 @@
 /*
  * What the layers keep with a service: the list of its living objects (tw_service_dump, the
- * Prometheus page), and what outlives each of them. Made with the first object, freed with the
- * service.
+ * Prometheus page), and what outlives them. Made with the first object, freed with the service.
  *
- * A reader looks at one object for each hold of the list's lock, which keeps the object, and the
- * object's. In between it has a place of its own in the list.
+ * The list's lock keeps the objects. A reader looks at one for each hold; in between it has a place
+ * of its own in the list.
  */
 #ifndef TW_EXECUTOR_LIVING_H
 #define TW_EXECUTOR_LIVING_H

@@ -2,12 +2,12 @@
  * What each object of the layers begins with: a lock, users, a bell, an inbox with its runner, and
  * an end.
  *
- * Users. Who needs the object after an unlock is a user of it: its creator until destroy, a call
- * that waits or calls back, a delay, an object that has this one as its executor. ACTIVE is one
- * more user: the runner. The thread that drops the last user frees the object.
+ * Users need the object after an unlock: its creator until destroy, a call that waits or calls
+ * back, a delay, an object that has this one as its executor, and the runner (ACTIVE). The thread
+ * that drops the last user frees the object.
  *
- * Inbox. Any thread pushes, without the lock. The thread that raises ACTIVE submits the object's
- * work, so there is one runner at most. The owner of the lock takes, the oldest first.
+ * Any thread pushes into the inbox, without the lock. The thread that raises ACTIVE submits the
+ * object's work, so there is one runner at most. The owner of the lock takes, the oldest first.
  *
  *     word:  the last link that came | CLOSED | ACTIVE
  *
@@ -76,8 +76,8 @@ struct tw__object {
 
 /*
  * A new object with one user, its creator, in a struct of zeros. It holds service and executor
- * (NULL: the service's). Without a service it has no runner and no delays. It is listed: a look may
- * come from here on. Returns as tw__base_hold, or -ENOMEM.
+ * (NULL: the service's). Without a service it has no runner and no delays. A look may come from
+ * here on. Returns as tw__base_hold, or -ENOMEM.
  *
  * An object without an inbox submits its work itself, and counts it as a user while it is out.
  */
@@ -128,10 +128,7 @@ static inline void tw__object_ring(struct tw__object *object)
 	tw__futex_wake(&object->rings, INT32_MAX);
 }
 
-/*
- * Sleeps until a ring, or until the deadline (false). May return early. The lock is held, and
- * released meanwhile. The caller is a user.
- */
+/* A user sleeps until a ring, or the deadline (false). May return early. Releases the lock. */
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns);
 
 static inline void tw__object_use(struct tw__object *object)
@@ -165,9 +162,8 @@ void tw__object_breathe(struct tw__object *object, unsigned *steps);
 bool tw__object_close(struct tw__object *object);
 
 /*
- * The creator drops the object, in which nothing new begins. If a pool is its executor, and the
- * caller is none of its workers and not inside a callback, waits for the runner and the calls: the
- * pool may be closed next. Elsewhere the last user frees it. The lock is held, and released here.
+ * The creator drops the object, in which nothing new begins. Waits for the runner and the calls if
+ * the thread may wait (TW__BASE_MAY_WAIT): the pool may be closed next. Releases the lock.
  */
 void tw__object_destroy(struct tw__object *object);
 
@@ -178,7 +174,7 @@ bool tw__object_destroy_forked(struct tw__object *object);
 
 enum tw__posted { TW__REFUSED = -1, TW__POSTED, TW__RAISED };
 
-/* Leaves a link in the inbox. REFUSED: closed, and no user. RAISED: the caller submits the work. */
+/* REFUSED: closed, and no user. RAISED: the caller submits the work. */
 static inline enum tw__posted tw__object_post(struct tw__object *object, tw__link link, bool user)
 {
 	uint64_t word = tw_load_relaxed(&object->word);
@@ -200,10 +196,7 @@ static inline bool tw__object_push(struct tw__object *object, tw__link link, boo
 	return posted != TW__REFUSED;
 }
 
-/*
- * For what is put into a line under the lock, which is held. True: the caller submits the work,
- * after the unlock.
- */
+/* For what the lock's holder puts into a line. True: it submits the work, after the unlock. */
 static inline bool tw__object_raise(struct tw__object *object)
 {
 	return !(tw_load_relaxed(&object->word) & TW__ACTIVE) &&
@@ -217,8 +210,8 @@ static inline bool tw__object_has_mail(struct tw__object *object)
 }
 
 /*
- * Takes the oldest of what came. 0: nothing is there, or the steps are used up. Reverses the stack
- * of what came; what is half reversed came before what the word has. The lock is held.
+ * Takes the oldest; 0: none, or the steps are used up. Reverses the stack of what came in pieces.
+ * What is half reversed came before what the word has. The lock is held.
  */
 static inline tw__link tw__object_take(struct tw__object *object, unsigned *steps)
 {
@@ -254,8 +247,8 @@ static inline bool tw__object_rest(struct tw__object *object)
 /* ------------------------------------------------------------------ an executor */
 
 /*
- * Of an executor that comes directly before its object. Batches of timers and works come into the
- * inbox, with FOREIGN in the link. Closed: the timers end as cancelled.
+ * Of an executor that comes directly before its object. Batches and works come into the inbox, with
+ * FOREIGN in the link. Closed: the timers end as cancelled.
  */
 extern const struct tw_executor_ops tw__object_ops;
 
@@ -302,7 +295,7 @@ bool tw__object_undelay(struct tw__object *object, tw_timer timer);
 
 /* ----------------------------------------------------------- what a thread is in */
 
-/* A function of a user's that the calling thread runs for an object. Innermost first. */
+/* A user's function that the calling thread runs for an object. Innermost first. */
 struct tw__inside {
 	const struct tw__object *object;
 	const void *item; /* the object's, or NULL */

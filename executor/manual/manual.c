@@ -37,9 +37,7 @@ struct tw_manual {
 /* The entry check of each call (mpsc/base/entry.h). */
 #define manual_check(manual) TW__ORIGIN_CHECK(__func__, manual, "manual")
 
-/*
- * If a write fails, the next hand-over tries again. If a read fails, the loop wakes once too often.
- */
+/* After a failed write the next hand-over tries again; after a failed read the loop wakes. */
 static void update_fd(tw_manual *manual)
 {
 	uint64_t value;
@@ -82,7 +80,7 @@ static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 
 static const struct tw_executor_ops ops = {sizeof ops, manual_submit};
 
-/* Takes a ticket of the first batch, or of a piece of work, which looks alike. NULL: none waits. */
+/* Takes a ticket of the first batch or work, which look alike. NULL: none waits. */
 static tw_batch *manual_take(tw_manual *manual)
 {
 	pthread_mutex_lock(&manual->lock);

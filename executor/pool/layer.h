@@ -1,9 +1,6 @@
 /*
- * The pool as services and layers use it (its public face is tickwheel/pool.h), and what layers are
- * built on: a service for their timers, and an executor for their work (wheel/run/work.h). A base
- * keeps both from being closed.
- *
- * This header includes what all layers use: a layer's sources include only what is their own.
+ * The pool as services and layers use it, and a layer's base: it keeps a service, for timers, and
+ * an executor, for work (wheel/run/work.h), from being closed. Includes what all layers use.
  */
 #ifndef TW_EXECUTOR_BASE_H
 #define TW_EXECUTOR_BASE_H
@@ -22,9 +19,8 @@
 #include "wheel/run/work.h"
 
 /*
- * Creates a pool with the workers, max_workers and thread settings of a service's config, which are
- * in range. queue: plain tasks that may wait; 0: the pool is the service's own, and takes none.
- * Returns what tw_pool_create returns.
+ * As tw_pool_create, with the settings of a service's config, which are in range. queue 0: the pool
+ * is the service's own, and takes no plain tasks.
  */
 int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config);
 
@@ -39,8 +35,8 @@ struct tw__pool_limits {
 	/* its workers at most, up to TW__WORKERS_MAX */
 	unsigned capacity;
 	/*
-	 * not 0 while a thread of the pool is missed elsewhere: work that runs many things in a row
-	 * looks at the time then. NULL: it always does, as the pool cannot grow
+	 * not 0: work that runs many things in a row looks at the time. NULL: it always does, as
+	 * the pool cannot grow
 	 */
 	const _Atomic uint32_t *shortage;
 };
@@ -50,16 +46,10 @@ static inline const struct tw__pool_limits *tw__pool_limits(const tw_executor *p
 	return (const struct tw__pool_limits *)(const void *)(pool + 1);
 }
 
-/*
- * A service, or a layer, begins to use the pool, which refuses to close until all have left.
- * Returns 0, -ESHUTDOWN or -EPERM.
- */
+/* The pool refuses to close until all have left. Returns 0, -ESHUTDOWN or -EPERM. */
 int tw__pool_join(tw_pool *pool, bool service);
 
-/*
- * Nothing of the service or layer is queued or runs. Ends the pool if it was the service's own. In
- * a forked child no lock is taken.
- */
+/* Nothing of the user is queued or runs. Ends the pool if it was the service's own. */
 void tw__pool_leave(tw_pool *pool, bool service);
 
 /* For tw_service_liveness. */
@@ -80,12 +70,11 @@ TW_PRIVATE int tw__base_hold(struct tw__base *base, tw_service *service, tw_exec
 /* How a holder goes. */
 enum tw__base_step {
 	/*
-	 * Asks whether the thread may wait for others that use the service or the executor: that is
-	 * a pool, whose worker the thread is not, and it is not inside a callback or work of the
-	 * service, where it may be the driver.
+	 * Asks whether the thread may wait for others: the executor is a pool, whose worker the
+	 * thread is not, and it is not inside the service, where it may be the driver.
 	 */
 	TW__BASE_MAY_WAIT,
-	/* The holder was destroyed while its work is out: the close of the service waits for it. */
+	/* The holder was destroyed while its work is out: the service's close waits. */
 	TW__BASE_LEFT,
 	/* No work is out. In a forked child no lock is taken. */
 	TW__BASE_OVER

@@ -1,18 +1,16 @@
 /*
- * The pool: one queue, and threads that take from it.
+ * The pool: one queue, first in, first out, and threads that take from it.
  *
- * Items, first in, first out: batches of timers, work of the layers (wheel/run/work.h), and plain
- * tasks. A task finds room while fewer than `queue` items wait; else it is refused, or its
- * submitter waits. Batches and work have further cells. A batch that finds no cell is refused: its
- * service offers it again in its next tick. Work that finds none is `kept`, and pushed when there
- * is room: a thread that waits for a layer's end may be the driver.
+ * Items are batches of timers, work of the layers (wheel/run/work.h), and plain tasks. At most
+ * `queue` tasks wait; batches and work have further cells. A batch that finds no cell is refused:
+ * its service offers it again in the next tick. Work is `kept` until there is room, since a thread
+ * that waits for a layer's end may be the driver.
  *
- * The worker that takes a batch begins with its first run, and shows in its word `open` the batch
- * and how many runs are left. It claims them one by one, and so does each worker that finds the
- * ring empty. So a slow callback holds up only itself (G8).
+ * The worker that takes a batch shows it, and how many runs are left, in its word `open`. It claims
+ * the runs one by one, and so does each worker that finds the ring empty (G8).
  *
- * Jobs (work of limiters that may block) leave one worker free: at most `limit` workers are inside
- * one. A job beyond that is `held` until a worker leaves one, and then pushed.
+ * At most `limit` workers are inside a job (work of limiters that may block). A job beyond that is
+ * `held` until one ends.
  *
  * Rules
  * 1. If an item waits that a worker may take, then a worker is `searching`, or none sleeps. Each
@@ -23,7 +21,7 @@
  * 3. The lock guards the counts of searching and of sleeping workers. `wanted` says whether a push
  *    has to wake one, so most pushes and takes need no lock.
  * 4. A claim reads nothing of a batch before its CAS of `open`, after which the batch cannot
- *    return. A batch that has been submitted again meanwhile has runs left to claim as well.
+ *    return. If the batch has been submitted again meanwhile, it has runs left to claim as well.
  * 5. What a thread submits may run, and lead to the pool's end, while it still looks for a sleeper.
  *    So close waits for submitters. Each shows the pool in its run record; a thread without memory
  *    for one is refused.
@@ -38,15 +36,15 @@
  *   OPEN  open: store seq_cst (its worker), CAS acq_rel (claim) -> load acquire, CAS acq_rel
  *       (claim): the batch's fields and entries. A pool of one worker stores relaxed.
  *   CALLED  called: store relaxed (under the lock) -> load relaxed (the sleeper), which takes the
- *       lock next. The futex compares the word, so no call between the two is missed.
+ *       lock next. The futex compares the word.
  *   ROOM  waiting: add, then load of head (of a task or work that waits for room), against the CAS
- *       of head, then load of waiting (the worker that has made room; all seq_cst): one sees the
- *       other. room: add-release (the worker, close) -> load-acquire (a task that waits), whose
- *       push sees the room, or that the pool is closed.
+ *       of head, then load of waiting (the worker that has made room; all seq_cst). room:
+ *       add-release (the worker, close) -> load-acquire (a task that waits), whose push sees the
+ *       room, or that the pool is closed.
  *   BRINGING  record.bringing: store relaxed, then the push, whose run comes after it and leads to
  *       close; store-release after the last look at the pool -> load acquire (close).
  *
- * The model is test/model/pool.pml; claims: batch.pml.
+ * Models: test/model/pool.pml, batch.pml (claims).
  */
 #ifndef TW_EXECUTOR_POOL_PARTS_H
 #define TW_EXECUTOR_POOL_PARTS_H
@@ -76,13 +74,13 @@ struct tw__worker {
 	struct tw__sleeper sleeper;
 	_Atomic uint32_t state; /* enum tw__worker_state; under the lock */
 
-	/* by its thread: odd while inside a run; changes with each; a gauge */
+	/* by its thread: odd while inside a run */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
 	_Atomic uint64_t completed;
 	unsigned streak; /* items taken since it has slept */
 	struct tw__histogram wait, run;
 
-	/* a batch that it has taken, and in the low bits the runs left to claim */
+	/* a batch, and in the low bits the runs left to claim */
 	alignas(TW__CACHE_LINE) _Atomic uintptr_t open;
 
 	/* by the starter: `runs` at a look inside a run, and since when */
@@ -111,7 +109,7 @@ extern struct tw__pool_times tw__pool_times;
 /* The starter's own, except what is atomic. */
 struct tw__starter {
 	struct tw__sleeper sleeper;
-	/* its last look found a worker inside the same run as the one before */
+	/* a run lasts (threads.c) */
 	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool full;            /* at_max is counted */
@@ -121,13 +119,13 @@ struct tw__starter {
 	char name[16];
 };
 
-/* Work that was set aside. Under the lock, except for `limit`, which is constant. */
+/* Work that was set aside. Under the lock. */
 struct tw__pool_aside {
 	struct tw__chunk_list held; /* jobs beyond the limit */
 	struct tw__chunk_list kept; /* waits for room */
 	unsigned count;             /* of both */
 	unsigned inside;            /* workers inside a job */
-	unsigned limit;             /* all workers but one, or the only one */
+	unsigned limit;             /* constant: all workers but one, or the only one */
 };
 
 struct tw_pool {
@@ -173,10 +171,8 @@ static inline bool tw__is_worker_of(const tw_pool *pool)
 
 /* ------------------------------------------------- queue.c, under the lock */
 
-/* Tells whether something waits that a worker may take. */
+/* Whether something waits that a worker may take, and as a number: a gauge. */
 bool tw__pool_waits(tw_pool *pool);
-
-/* The same as a number: a gauge. */
 uint64_t tw__pool_count(tw_pool *pool);
 
 /* The starter is about to sleep. Gives up the lock. */

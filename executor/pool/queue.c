@@ -20,10 +20,7 @@ _Static_assert((int)TW__CHUNK_ENTRIES <= (int)OPEN_LEFT &&
 		   sizeof(struct tw__chunk) % (OPEN_LEFT + 1) == 0,
 	       "fits into `open`");
 
-/*
- * Claims a run of what the worker has opened. Returns its index, or -1. *batch: the only one, or
- * NULL.
- */
+/* Returns the index of a run, or -1. *batch: the only one, or NULL. */
 static inline int open_claim(struct tw__worker *of, tw_batch **batch)
 {
 	uintptr_t open = tw_load_acquire(&of->open), at; /* OPEN */
@@ -317,9 +314,7 @@ static bool worker_sleep(struct tw__worker *self, struct tw__taken *taken)
 	}
 }
 
-/*
- * A worker close behind a submitter shares each cache line with it, so it lets it go now and then.
- */
+/* A worker close behind a submitter shares each cache line with it: now and then it waits. */
 static void keep_away(struct tw__worker *self)
 {
 	struct tw__ring *ring = &self->pool->ring;

@@ -2,12 +2,9 @@
  * The pool's ring: bounded, many producers, many consumers.
  *
  * Positions only rise. A cell says which position's task it holds. Consumers write no cell, unlike
- * in D. Vyukov's queue (2010), so a line of two cells moves once each way between two processors: a
- * producer writes a cell again only when `head` has passed it. A producer that is preempted inside
- * a push holds up no other producer; consumers see the ring as empty from its cell on. Producers
- * look at `head` only if their last look finds the ring full.
- *
- * The ring is closed by a bit in the tail, so close learns the last position that was given out.
+ * in D. Vyukov's queue (2010), so a line of two cells moves once each way between two processors. A
+ * producer that is preempted inside a push holds up no other producer; consumers see the ring as
+ * empty from its cell on. Producers look at `head` only if their last look finds the ring full.
  *
  * Pairing table
  *   RING1  sequence: store (push) -> load (pop): the task. Seq_cst for WANTED (parts.h).
@@ -17,7 +14,7 @@
  *   RING4  sequence: store (push) -> load-acquire (close): each task is in its cell.
  * tail only hands out positions: relaxed. head: seq_cst for ROOM (parts.h).
  *
- * The model is test/model/ring.pml.
+ * Model: test/model/ring.pml.
  */
 #ifndef TW_EXECUTOR_POOL_RING_H
 #define TW_EXECUTOR_POOL_RING_H

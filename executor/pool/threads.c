@@ -7,18 +7,18 @@
  * 2. A worker that has been inside one run for 20 ms is **blocked**. If all workers have been
  *    inside their runs for 2 ms, all are.
  * 3. A pool that is short needs `permanent` workers that are not blocked. If it has fewer, the
- *    starter starts one, and looks again after 60 us. It does not wait until the new thread has a
- *    processor: on a busy machine that takes milliseconds. But it starts no more threads than
- *    things wait. For rule 2 the first run of a new worker lasts from its start on.
- * 4. If a run has lasted for 2 ms, it sets runs_last. Workers that run many things in a row then
- *    give the worker back when their time is over.
+ *    starter starts one, and looks again after 60 us. On a busy machine the new thread waits for a
+ *    processor for milliseconds: until it begins, its first run counts as lasting. But no more
+ *    threads are started than things wait.
+ * 4. While a run lasts for 2 ms, runs_last is set. Workers that run many things in a row then give
+ *    the worker back when their time is over.
  * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
  *    often while the need lasts.
  * 6. After eight looks that found the pool not short it sleeps. The workers of a busy service are
  *    all inside short runs for a moment in each tick: else it would be woken in each tick.
  *
- * A thread that has ended (queue.c) is joined when its slot gets another worker, or when the pool
- * ends. Only the starter creates threads and allocates memory.
+ * A thread that has ended (queue.c) is joined when its slot gets another worker, or at the pool's
+ * end. Only the starter creates threads: they inherit what a callback may have changed.
  *
  * Pairing table
  *   GROW1  runs_last: store relaxed (the starter) -> load relaxed (a worker that runs many things

@@ -1,3 +1,4 @@
+/* Sorts due runs by executor, and submits them. Calls the batches. */
 #include "wheel/driver/outbox.h"
 
 #include <string.h>
@@ -55,11 +56,8 @@ static struct tw__outbox *queue_pop(struct tw__outboxes *boxes)
 /* -------------------------------------------------------------------- sorting */
 
 /*
- * Tells which executor a due timer names; NULL: the service's own. Returns false if the timer is
- * not armed any more.
- *
- * The name is in the extension record, which may go to another timer meanwhile, so the word is read
- * twice (WORD5).
+ * The executor that a due timer names; NULL: the service's own. False: it is not armed any more.
+ * The name's record may go to another timer meanwhile, so the word is read twice (WORD5).
  */
 static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
@@ -90,9 +88,8 @@ static void append_chunk(struct tw__outboxes *boxes, struct tw__outbox *box,
 }
 
 /*
- * Returns false if there is no outbox for the executor, or chunks are short. Then there is no new
- * chunk for the rest of the poll: later runs of the same executor must not overtake those that were
- * put back into the wheel (G6).
+ * False: there is no outbox, or chunks are short. Then there is no new chunk for the rest of the
+ * poll: later runs must not overtake those that were put back into the wheel (G6).
  */
 static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
@@ -132,7 +129,7 @@ static void sort_named(tw_service *service, struct tw__chunk *chunk)
 	chunk->count = kept;
 }
 
-/* Moves a chunk to the end of another one: all or nothing, except where chunks are short. */
+/* Moves a chunk to the end of another one: all or nothing, unless chunks are short. */
 static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chunk *chunk)
 {
 	unsigned room = TW__CHUNK_ENTRIES - last->count, n = chunk->count;
@@ -188,10 +185,7 @@ static void split(tw_service *service, struct tw__chunk_list *list, size_t n)
 		list->last = rest;
 }
 
-/*
- * Whether the executor may hold one more chunk: at most as many as are left for the others, and
- * always one. All together no more than a service with few timers has (service/create.c).
- */
+/* The quota. All together no more than a service with few timers has (service/create.c). */
 static bool may_submit(const struct tw__outboxes *boxes, const struct tw__outbox *box)
 {
 	uint32_t limit = boxes->submit_limit;

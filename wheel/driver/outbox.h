@@ -4,7 +4,7 @@
  * An outbox is a list of chunks: the driver submits from its front (G6). Outboxes with waiting runs
  * take turns. The service's own executor has the first outbox. An executor that timers name gets
  * one when its first run comes due, and may lose it when nothing waits and all its batches are
- * back.
+ * back. If its hash's place and the neighbors are in use, the runs stay in the wheel for a tick.
  *
  * Refusal. An executor that refuses is not asked again in the same poll. Its runs hold up nobody.
  *
@@ -15,9 +15,6 @@
  *
  * Compaction. Entries of ended timers leave waiting chunks, a few chunks in a poll, and chunks that
  * fit into one are merged. So waiting runs need no more chunks than the timers that live.
- *
- * Limit: about TW__OUTBOXES executors at the same time. If the place of an executor's hash and its
- * neighbors are in use, the runs stay in the wheel until the next tick.
  */
 #ifndef TW_WHEEL_OUTBOX_H
 #define TW_WHEEL_OUTBOX_H
