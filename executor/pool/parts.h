@@ -90,11 +90,10 @@ struct tw__worker {
 
 /* What a worker has taken. */
 struct tw__taken {
-	tw_batch *batch;       /* NULL: it is something else */
-	int index;             /* the claimed run of the batch */
-	struct tw__worker *of; /* which has opened the batch */
-	struct tw__work *work; /* NULL: a plain task, or a batch */
-	struct tw__pool_task task;
+	tw_batch *batch;           /* NULL: it is something else */
+	int index;                 /* the claimed run of the batch */
+	struct tw__worker *of;     /* which has opened the batch */
+	struct tw__pool_task task; /* without fn: its arg is the batch, or work */
 };
 
 /* Tests change them before they create a pool. */

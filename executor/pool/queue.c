@@ -187,24 +187,21 @@ static bool pop(tw_pool *pool, struct tw__pool_task *task)
 /* Returns false if the job is beyond the limit, and held. */
 static bool job_begins(tw_pool *pool, tw_batch *job)
 {
-	struct tw__pool_aside *aside = &pool->aside;
 	tw__tiny_lock(&pool->lock);
-	bool begins = aside->inside < aside->limit;
-	if (begins)
-		aside->inside++;
-	else
-		set_aside(pool, &aside->held, job);
+	bool begins = pool->aside.inside < pool->aside.limit;
+	pool->aside.inside += begins;
+	if (!begins)
+		set_aside(pool, &pool->aside.held, job);
 	tw__tiny_unlock(&pool->lock);
 	return begins;
 }
 
 void tw__pool_job_ends(tw_pool *pool)
 {
-	struct tw__pool_aside *aside = &pool->aside;
 	tw__tiny_lock(&pool->lock);
-	aside->inside--;
-	struct tw__chunk *held = tw__chunk_pop(&aside->held);
-	aside->count -= held != NULL;
+	pool->aside.inside--;
+	struct tw__chunk *held = tw__chunk_pop(&pool->aside.held);
+	pool->aside.count -= held != NULL;
 	tw__tiny_unlock(&pool->lock);
 	if (held)
 		(void)tw__pool_push_item(pool, (tw_batch *)(void *)held);
@@ -224,7 +221,6 @@ static bool pool_take(struct tw__worker *self, struct tw__taken *taken)
 {
 	tw_pool *pool = self->pool;
 	taken->batch = NULL;
-	taken->work = NULL;
 	while (pop(pool, &taken->task)) {
 		tw_batch *item = taken->task.arg;
 		if (taken->task.fn)
@@ -233,10 +229,9 @@ static bool pool_take(struct tw__worker *self, struct tw__taken *taken)
 			open_begin(self, item, taken);
 			return true;
 		}
-		taken->work = taken->task.arg;
-		if (!taken->work->is_job || job_begins(pool, item))
+		const struct tw__work *work = taken->task.arg;
+		if (!work->is_job || job_begins(pool, item))
 			return true;
-		taken->work = NULL;
 	}
 	return steal(pool, taken);
 }

@@ -12,8 +12,7 @@
  *    threads are started than things wait.
  * 4. While a run lasts for 2 ms, runs_last is set. Workers that run many things in a row then give
  *    the worker back when their time is over.
- * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
- *    often while the need lasts.
+ * 5. If a thread cannot be started, or the pool is at its maximum, it counts that.
  * 6. After eight looks that found the pool not short it sleeps. The workers of a busy service are
  *    all inside short runs for a moment in each tick: else it would be woken in each tick.
  *
@@ -27,7 +26,7 @@
  */
 #include "executor/pool/parts.h"
 
-enum { MS = 1000000, QUIET_LOOKS = 8, RARE_LOOKS = 8, GROWING_LOOKS = 32 };
+enum { MS = 1000000, QUIET_LOOKS = 8, GROWING_LOOKS = 32 };
 
 struct tw__pool_times tw__pool_times = {
     .look_ns = 2 * MS, .blocked_ns = 20 * MS, .idle_ns = 10000 * UINT64_C(1000000)};
@@ -98,13 +97,14 @@ static void *worker_main(void *arg)
 		count_changes(self, 1);
 		if (taken.batch) {
 			run_batch(self, &taken);
-		} else if (taken.work) {
-			bool is_job = taken.work->is_job; /* first: the work may be gone */
-			tw__work_run(taken.work);
+		} else if (taken.task.fn) {
+			run_task(self, &taken.task);
+		} else {
+			struct tw__work *work = taken.task.arg;
+			bool is_job = work->is_job; /* first: the work may be gone */
+			tw__work_run(work);
 			if (is_job)
 				tw__pool_job_ends(self->pool);
-		} else {
-			run_task(self, &taken.task);
 		}
 		count_changes(self, 1);
 	}
@@ -230,7 +230,7 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 		starter->full = true;
 		tw_bump(&starter->at_max, 1);
 	}
-	return now_ns + RARE_LOOKS * look_ns;
+	return now_ns + look_ns;
 }
 
 /* Returns false if it is to end, and nothing waits. */

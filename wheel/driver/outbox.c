@@ -6,11 +6,6 @@
 #include "wheel/driver/driver.h"
 #include "wheel/run/run.h"
 
-static bool has_runs(const struct tw__outbox *box)
-{
-	return box->runs.first;
-}
-
 /*
  * Returns the executor's outbox, or an idle one that becomes it, or NULL: all that may serve it are
  * in use. Addresses decide nothing else (sim.h).
@@ -23,7 +18,7 @@ static struct tw__outbox *outbox_of(struct tw__outboxes *boxes, tw_executor *exe
 		struct tw__outbox *box = &boxes->boxes[1 + (hash + i) % TW__OUTBOXES];
 		if (box->executor == executor)
 			return box;
-		if (!idle && !box->out && !has_runs(box))
+		if (!idle && !box->out && !box->runs.first)
 			idle = box;
 		if (!box->executor) /* never used */
 			break;
@@ -81,7 +76,7 @@ static void append_chunk(struct tw__outboxes *boxes, struct tw__outbox *box,
 			 struct tw__chunk *chunk)
 {
 	chunk->holder_count = 0;
-	if (!has_runs(box))
+	if (!box->runs.first)
 		queue_append(boxes, box);
 	tw__chunk_append(&box->runs, chunk);
 	boxes->came++;
@@ -226,7 +221,7 @@ static size_t deliver(tw_service *service, struct tw__outbox *box, size_t budget
 	uint32_t flags = (uint32_t)(box - boxes->boxes) << TW__BATCH_OUTBOX_SHIFT |
 			 (tw__forced(service) ? TW__BATCH_FORCED : 0);
 	size_t done = 0;
-	while (has_runs(box) && done < budget && may_submit(boxes, box)) {
+	while (box->runs.first && done < budget && may_submit(boxes, box)) {
 		struct tw__chunk *chunk = box->runs.first;
 		if (chunk->count > budget - done)
 			split(service, &box->runs, budget - done);
@@ -261,7 +256,7 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 			    ? run_here(service, local, box, budget - done)
 			    : deliver(service, box, budget - done);
 		n = tw__outbox_compact(service, box, n);
-		if (has_runs(box))
+		if (box->runs.first)
 			queue_append(boxes, box);
 	}
 	if (left == 0 && boxes->queued > 1)
