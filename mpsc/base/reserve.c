@@ -83,19 +83,9 @@ static size_t round_up(size_t bytes, size_t step)
 	return (bytes + step - 1) & ~(step - 1);
 }
 
-/* Nothing is mapped there, and the kernel gives such addresses. */
-static bool is_vacant(char *at, size_t bytes)
-{
-	void *got = mmap(at, bytes, PROT_NONE, FLAGS, -1, 0);
-	if (got == MAP_FAILED) /* a limit that the ranges may keep */
-		return true;
-	munmap(got, bytes);
-	return got == at;
-}
-
 /*
- * A random place, and a random address within it. The mark stays mapped: no two regions have one
- * place.
+ * A random place, and a random address within it. The mark stays mapped, so no two regions have one
+ * place. It shows that the kernel gives such addresses; a range that meets a mapping ends there.
  */
 static bool find_place(struct tw__region *region)
 {
@@ -108,7 +98,7 @@ static bool find_place(struct tw__region *region)
 		region->at = mark + (1 + (bits >> 32) % steps) * TW__RANGE_ALIGNMENT;
 		region->held = mmap(mark, MARK_BYTES, PROT_NONE, FLAGS, -1, 0);
 		region->held_bytes = MARK_BYTES;
-		if (region->held == mark && is_vacant(region->at, region->bytes))
+		if (region->held == mark)
 			return true;
 		if (region->held != MAP_FAILED)
 			munmap(region->held, MARK_BYTES);
@@ -157,19 +147,15 @@ void tw__region_close(struct tw__region *region)
 
 /* ----------------------------------------------------------------------- ranges */
 
-static size_t step_end(const struct tw__range *range, size_t bytes)
-{
-	size_t page = (size_t)getpagesize(), small = page > SMALL_STEP ? page : SMALL_STEP;
-	TW_ASSERT(bytes <= range->bytes);
-	return round_up(bytes, bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : small);
-}
-
 int tw__range_map(struct tw__range *range, size_t bytes)
 {
 	size_t mapped = tw_load_relaxed(&range->mapped);
 	if (bytes <= mapped)
 		return 0;
-	size_t end = step_end(range, bytes), more = end - mapped;
+	TW_ASSERT(bytes <= range->bytes);
+	size_t page = (size_t)getpagesize(), small = page > SMALL_STEP ? page : SMALL_STEP,
+	       end = round_up(bytes, bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : small),
+	       more = end - mapped;
 	char *at = range->at + mapped;
 	void *got = mmap(at, more, PROT_READ | PROT_WRITE, range->flags, -1, 0);
 	if (got == MAP_FAILED)
@@ -178,22 +164,9 @@ int tw__range_map(struct tw__range *range, size_t bytes)
 		munmap(got, more);
 		return -ENOMEM;
 	}
-	/* advice that fails leaves things as they are */
-	if (range->leaves_out)
-		madvise(at, more, MADV_DONTDUMP);
 	size_t from = mapped < SMALL_BYTES ? SMALL_BYTES : mapped;
-	if (range->prefers_huge_pages && end > from)
+	if (range->prefers_huge_pages && end > from) /* it may fail: small pages do */
 		madvise(range->at + from, end - from, MADV_HUGEPAGE);
 	tw_store_release(&range->mapped, end);
 	return 0;
-}
-
-void tw__range_use(struct tw__range *range, size_t bytes)
-{
-	if (!range->leaves_out || bytes <= range->dumped)
-		return;
-	size_t end = step_end(range, bytes), mapped = tw_load_relaxed(&range->mapped);
-	end = end < mapped ? end : mapped;
-	madvise(range->at + range->dumped, end - range->dumped, MADV_DODUMP);
-	range->dumped = end;
 }

@@ -2,8 +2,8 @@
  * Memory: small blocks, and address space for arrays that grow with use.
  *
  * A **region** is a range of addresses, in which nothing is mapped at first. The owner's arrays are
- * **ranges** of it, mapped in steps as they grow. So an array never moves, and address space and
- * core dumps are as large as what is used.
+ * **ranges** of it, mapped in steps as they grow. So an array never moves, and address space is
+ * taken by what is used.
  *
  * Regions are in an area that no system and no other allocator uses, each near the begin of a
  * random **place** of it, which a mapped page marks as taken. The kernel is asked without force.
@@ -39,13 +39,11 @@ enum { TW__RANGE_ALIGNMENT = 2 << 20 };
 struct tw__range {
 	/* Set by the owner before the region is opened. */
 	size_t bytes;            /* it may grow to this */
-	bool leaves_out;         /* of core dumps until tw__range_use */
 	bool prefers_huge_pages; /* where it is large */
 
 	int flags; /* of its mappings */
 	char *at;
 	_Atomic size_t mapped; /* bytes that may be touched; store-release, read by any thread */
-	size_t dumped;         /* bytes that a core dump has */
 };
 
 struct tw__region {
@@ -67,8 +65,5 @@ void tw__region_close(struct tw__region *region);
 
 /* Maps at least the first `bytes`, zeroed. 0 or -ENOMEM. */
 int tw__range_map(struct tw__range *range, size_t bytes);
-
-/* The first `bytes`, which are mapped, will be used: core dumps have them. */
-void tw__range_use(struct tw__range *range, size_t bytes);
 
 #endif

@@ -158,9 +158,6 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 		    (tw__any_ready(service) && !tw__dropping(service));
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->entries, service->driver->wheel.entries);
-	tw__range_use(&service->slots.memory.ranges[TW__ARENA],
-		      tw_load_relaxed(&service->driver->wheel.chunks.fresh) *
-			  sizeof(struct tw__chunk));
 	tw_store_relaxed(&service->driver->counters.chunks_used,
 			 tw__depot_held(&service->driver->wheel.chunks));
 	if (poll.drained || poll.done)

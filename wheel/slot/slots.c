@@ -62,8 +62,7 @@ static int open_ranges(struct tw__slots *slots, size_t tables_bytes)
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
 		ranges[i] = (struct tw__range){.bytes = slots->end * arrays[i].item_bytes,
 					       .prefers_huge_pages = arrays[i].prefers_huge_pages};
-	ranges[TW__ARENA] =
-	    (struct tw__range){.bytes = tw__arena_bytes(wheel, slots->end), .leaves_out = true};
+	ranges[TW__ARENA] = (struct tw__range){.bytes = tw__arena_bytes(wheel, slots->end)};
 	ranges[TW__SLOT_TABLES] = (struct tw__range){.bytes = tables_bytes};
 	ranges[TW__WHEEL_TABLES] = (struct tw__range){.bytes = wheel->tables};
 	int r = tw__region_open(&slots->memory.region, ranges, TW__RANGES);

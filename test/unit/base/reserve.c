@@ -26,10 +26,9 @@ static void open_another(struct tw__region *another, size_t bytes)
 	expect_eq(tw__region_open(another, &unused, 1), 0);
 }
 
-static void open_one(size_t bytes, bool leave_out)
+static void open_one(size_t bytes)
 {
-	range =
-	    (struct tw__range){.bytes = bytes, .leaves_out = leave_out, .prefers_huge_pages = true};
+	range = (struct tw__range){.bytes = bytes, .prefers_huge_pages = true};
 	expect_eq(tw__region_open(&region, &range, 1), 0);
 	expect_eq(region.bytes, bytes);
 }
@@ -67,7 +66,7 @@ static bool is_mapped(const char *at)
 
 Test(base_reserve, range_is_mapped_in_steps)
 {
-	open_one(GIB, false);
+	open_one(GIB);
 	expect_eq(region.is_whole, false);
 	expect_eq(is_mapped(range.at), false);
 	expect_eq(tw__range_map(&range, 1), 0);
@@ -85,23 +84,10 @@ Test(base_reserve, range_is_mapped_in_steps)
 	expect_eq(is_mapped(close_one()), false);
 }
 
-Test(base_reserve, pages_that_are_left_out_of_core_dumps_come_with_use)
-{
-	open_one(GIB, true);
-	expect_eq(tw__range_map(&range, 8 * MIB), 0);
-	expect_eq(has_flag(range.at, " dd"), true);
-	tw__range_use(&range, 1);
-	expect_eq(has_flag(range.at, " dd"), false);
-	expect_eq(has_flag(range.at + STEP, " dd"), true);
-	tw__range_use(&range, 8 * MIB);
-	expect_eq(has_flag(range.at + 8 * MIB - 1, " dd"), false);
-	close_one();
-}
-
 /* Too large for a place. */
 Test(base_reserve, region_without_a_place_is_held_and_mapped_in_steps)
 {
-	open_one(TOO_LARGE, false);
+	open_one(TOO_LARGE);
 	expect_eq(region.is_whole, true);
 	expect_eq(has_flag(range.at + TOO_LARGE - 1, " mr"), true);
 	expect_eq(is_mapped(range.at), false);
@@ -119,7 +105,7 @@ Test(base_reserve, region_without_a_place_is_held_and_mapped_in_steps)
 Test(base_reserve, regions_do_not_meet)
 {
 	struct tw__region others[20];
-	open_one(PLACE, false);
+	open_one(PLACE);
 	for (int i = 0; i < 20; i++) {
 		open_another(&others[i], PLACE);
 		for (int k = 0; k < i; k++)
@@ -135,7 +121,7 @@ Test(base_reserve, regions_do_not_meet)
 Test(base_reserve, open_region_keeps_its_place_while_others_come_and_go)
 {
 	struct tw__region other;
-	open_one(GIB, false);
+	open_one(GIB);
 	for (int i = 0; i < 3000; i++) {
 		open_another(&other, GIB);
 		expect_eq(other.is_whole, false);
@@ -143,29 +129,6 @@ Test(base_reserve, open_region_keeps_its_place_while_others_come_and_go)
 		tw__region_close(&other);
 	}
 	close_one();
-}
-
-static void *occupy(char *at)
-{
-	void *got = mmap(at, STEP, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	expect_eq(got, at);
-	return got;
-}
-
-/* A place where something else is mapped later: the regions go elsewhere. */
-Test(base_reserve, regions_avoid_what_is_mapped)
-{
-	struct tw__region next;
-	open_one(GIB, false);
-	char *taken = close_one() + GIB / 2;
-	occupy(taken);
-	for (int i = 0; i < 3000; i++) {
-		open_another(&next, GIB);
-		expect_eq(next.is_whole, false);
-		cr_assert(next.at > taken || next.at + GIB <= taken);
-		tw__region_close(&next);
-	}
-	expect_eq(munmap(taken, STEP), 0);
 }
 
 /* Two thirds of the places are taken. */
@@ -189,10 +152,10 @@ Test(base_reserve, many_regions_leave_places_for_others)
 /* Somebody maps addresses behind a range later: it grows up to there. What is there stays. */
 Test(base_reserve, range_does_not_grow_over_what_is_mapped)
 {
-	open_one(GIB, false);
+	open_one(GIB);
 	expect_eq(tw__range_map(&range, 2 * MIB), 0);
 	char *foreign = range.at + 6 * MIB;
-	occupy(foreign);
+	expect_eq(mmap(foreign, STEP, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), foreign);
 	expect_eq(tw__range_map(&range, 4 * MIB), 0);
 	expect_eq(tw__range_map(&range, 6 * MIB + 1), -ENOMEM);
 	expect_eq(range.mapped, 4 * MIB);
