@@ -1,12 +1,8 @@
 #include "mpsc/base/clock.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "mpsc/base/entry.h"
 
@@ -55,40 +51,37 @@ int tw__clock_check(const tw_clock *clock)
 /* ------------------------------------------------------------------ default */
 
 static _Atomic(tw_clock *) default_clock; /* NULL: the monotonic one */
-/* Generations of a process, and 1; 0: none. */
-static _Atomic uint32_t moved_in; /* that moves it; 0: it runs */
-static _Atomic uint32_t fixed_in; /* that has made a service */
-
-static uint32_t generation_now(void)
-{
-	return tw__fork_generation(false) + 1;
-}
+static _Atomic bool default_is_fixed;     /* a service has been made */
+static _Atomic bool default_is_moved;     /* by this process */
 
 int tw_clock_set_default(tw_clock *clock)
 {
 	if (clock && !clock->ops)
 		return tw__bad(-EINVAL, __func__, "clock");
 	int r = tw__clock_check(clock);
-	if (r)
-		return r;
-	if (tw_load_relaxed(&fixed_in) == generation_now())
-		return -EBUSY;
-	tw_store_relaxed(&moved_in, clock && clock->ops->join ? generation_now() : 0);
+	if (r || tw_load_relaxed(&default_is_fixed))
+		return r ? r : -EBUSY;
+	tw_store_relaxed(&default_is_moved, clock && clock->ops->join);
 	tw_store_release(&default_clock, clock);
 	return 0;
 }
 
-/* A forked child looks at no clock that its parent moves: it may be gone. */
 tw_clock *tw__clock_default(void)
 {
 	tw_clock *clock = tw_load_acquire(&default_clock);
-	uint32_t in = tw_load_relaxed(&moved_in);
-	return clock && (!in || in == generation_now()) ? clock : tw_clock_monotonic();
+	return clock ? clock : tw_clock_monotonic();
 }
 
 void tw__clock_default_fix(void)
 {
-	tw_store_relaxed(&fixed_in, generation_now());
+	tw_store_relaxed(&default_is_fixed, true);
+}
+
+void tw__clock_default_forget(void)
+{
+	tw_store_relaxed(&default_is_fixed, false);
+	if (tw_load_relaxed(&default_is_moved))
+		tw_store_relaxed(&default_clock, NULL);
 }
 
 /* ------------------------------------------------- the counter register */
@@ -100,17 +93,11 @@ void tw__clock_default_fix(void)
 bool tw__counter_is_the_clock(void)
 {
 #if defined(__x86_64__)
-	unsigned a, b, c, d;
-	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8))
-		return false;
-	char source[16] = "";
-	FILE *file =
-	    fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-	if (!file)
-		return false;
-	bool is_tsc = fgets(source, sizeof source, file) && strcmp(source, "tsc\n") == 0;
-	fclose(file);
-	return is_tsc;
+	/* only if it runs evenly, and equally on all processors */
+	char source[16];
+	return tw__file_scan("", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			     "%15s", source) == 1 &&
+	       strcmp(source, "tsc") == 0;
 #else
 	return false;
 #endif

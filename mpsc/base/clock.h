@@ -56,11 +56,14 @@ static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
 	return tw__after(now_ns, timeout_ns);
 }
 
-/* The clock of services that name none; in a forked child never one that its parent moves. */
+/* The clock of services that name none. */
 tw_clock *tw__clock_default(void);
 
 /* A service has been made: the default stays what it is. */
 void tw__clock_default_fix(void);
+
+/* In a forked child: it has made no service, and its parent's clock stands still. */
+void tw__clock_default_forget(void);
 
 /* ------------------------------------------------- the counter register */
 

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
 #include "mpsc/base/misuse.h"
 #include "tickwheel/service.h"
@@ -22,6 +22,7 @@ static void process_after_fork_in_child(void)
 {
 	tw__registry = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	tw_add_relaxed(&generation, 1);
+	tw__clock_default_forget();
 }
 
 static void process_watch(void)
@@ -159,32 +160,32 @@ int tw__system_refused(const char *call, int error)
 	return error;
 }
 
-/* Reads the first line of a file without its end; "" if there is none, or it is too long. */
-static void read_line(const char *root, const char *path, char line[PATH_MAX])
+int tw__file_scan(const char *root, const char *path, const char *format, ...)
 {
+	TW__UNCANCELLED;
 	char name[PATH_MAX];
 	int n = snprintf(name, sizeof name, "%s%s", root, path);
 	FILE *file = n < (int)sizeof name ? fopen(name, "re") : NULL;
-	if (!file || !fgets(line, PATH_MAX, file) || !strchr(line, '\n'))
-		line[0] = 0;
-	line[strcspn(line, "\n")] = 0;
-	if (file)
-		fclose(file);
+	if (!file)
+		return EOF;
+	va_list arguments;
+	va_start(arguments, format);
+	n = vfscanf(file, format, arguments);
+	va_end(arguments);
+	fclose(file);
+	return n;
 }
 
 unsigned tw__quota_cpus(const char *root)
 {
-	TW__UNCANCELLED;
-	char line[PATH_MAX], path[PATH_MAX];
-	read_line(root, "/proc/self/cgroup", line); /* "0::/group" */
-	if (strncmp(line, "0::/", 4) != 0 ||
-	    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", line + 3) >= (int)sizeof path)
+	char group[PATH_MAX], path[PATH_MAX + 32], end;
+	long long quota, period;
+	if (tw__file_scan(root, "/proc/self/cgroup", "0::%4095[^\n]%c", group, &end) != 2)
 		return 0;
-	read_line(root, path, line); /* "quota period", or "max period" */
-	char *end;
-	/* 0: no number */
-	long long quota = strtoll(line, &end, 10), period = strtoll(end, NULL, 10);
-	if (quota <= 0 || period <= 0)
+	snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+	/* "max period": none */
+	if (tw__file_scan(root, path, "%lld %lld", &quota, &period) != 2 || quota <= 0 ||
+	    period <= 0)
 		return 0;
 	long long cpus = quota / period + (quota % period != 0);
 	return cpus < UINT_MAX ? (unsigned)cpus : 0;

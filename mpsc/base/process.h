@@ -82,6 +82,10 @@ int tw__system_refused(const char *call, int error);
 
 enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
 
+/* Reads the start of a file, root and path joined, as fscanf. EOF: there is none. */
+__attribute__((format(scanf, 3, 4))) int tw__file_scan(const char *root, const char *path,
+						       const char *format, ...);
+
 /* The processors that the affinity and the CPU quota allow: 1 .. 1024. */
 unsigned tw__usable_cpus(void);
 
