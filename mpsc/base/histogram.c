@@ -18,7 +18,7 @@ uint64_t tw__histogram_bound(unsigned bucket)
 
 /* ------------------------------------------------------------------- public */
 
-/* Ranks are counted from 1. */
+/* Ranks are counted from 1; 0 is the first, too. */
 static uint64_t at_rank(const struct tw_histogram *histogram, uint64_t rank)
 {
 	uint64_t seen = 0;
@@ -35,12 +35,9 @@ uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double sh
 {
 	if (!histogram || !histogram->count)
 		return 0;
-	if (!(share > 0)) /* a NaN too */
-		return at_rank(histogram, 1);
-	if (share >= 1)
-		return at_rank(histogram, histogram->count);
-	double exact = share * (double)histogram->count;
-	uint64_t rank = (uint64_t)exact;
+	/* a NaN is the least, too */
+	double exact = share > 0 ? (share < 1 ? share : 1) * (double)histogram->count : 0;
+	uint64_t rank = exact < (double)histogram->count ? (uint64_t)exact : histogram->count;
 	rank += (double)rank < exact;
 	return at_rank(histogram, rank < histogram->count ? rank : histogram->count);
 }
