@@ -45,34 +45,72 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel)
 	return behind;
 }
 
-/*
- * Removes what is dead or due elsewhere from a bucket's front. False: it is empty, or *budget is 0.
- */
+/* ------------------------------------------------------------------ packing */
+
+bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
+		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
+		    uint64_t *gone)
+{
+	uint64_t due_ticks[TW__CHUNK_ENTRIES];
+	struct tw__chunk *out = *at, *chunk = out ? out->next : list->first, *next;
+	for (; chunk && *budget > 0; chunk = next) {
+		unsigned n = chunk->count;
+		next = chunk->next;
+		*budget -= *budget < n ? *budget : n;
+		*gone += n;
+		*gone -=
+		    tw__wheel_split(wheel, resolve, chunk, TW__RESOLVE_PRUNE, place, due_ticks);
+		if (out)
+			tw__chunk_fill(out, chunk);
+		if (chunk->count > 0) {
+			out = chunk;
+			continue;
+		}
+		if (out)
+			out->next = next;
+		else
+			list->first = next;
+		tw__chunk_put(wheel, chunk);
+	}
+	*at = chunk ? out : NULL;
+	if (!chunk) /* planted: bucket_end */
+		list->last = out;
+	TW_ASSERT(!out || out->count > 0);
+	return chunk != NULL;
+}
+
+/* Packs a part of a bucket, as above. `pass`: of a sweep, or 0. */
+static bool pack_bucket(struct tw__wheel *wheel, struct tw__level *level, uint64_t number,
+			struct tw__chunk **at, uint64_t pass, uint64_t *budget)
+{
+	struct tw__bucket *bucket = &level->buckets[number & level->mask];
+	struct tw__place place = tw__place_of(wheel, level, number);
+	uint64_t gone = 0, elsewhere = tw__depot_used(&wheel->chunks) - wheel->filed;
+	place.pass = pass;
+	bool more = tw__wheel_pack(wheel, &bucket->list, at, wheel->resolve, &place, budget, &gone);
+	wheel->filed = tw__depot_used(&wheel->chunks) - elsewhere;
+	tw__level_remove(wheel, level, bucket, gone);
+	return more;
+}
+
+/* Packs a bucket's front up to a chunk that stays. False: it is empty, or *budget is 0. */
 static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number,
 			unsigned *budget)
 {
 	struct tw__bucket *bucket = &level->buckets[number & level->mask];
-	struct tw__place place = tw__place_of(wheel, level, number);
-	uint64_t due_ticks[TW__CHUNK_ENTRIES];
-	while (bucket->count > 0 && *budget > 0) {
-		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
-		unsigned n = chunk->count;
-		*budget -= *budget < n ? *budget : n;
-		unsigned kept = tw__wheel_split(wheel, chunk, TW__RESOLVE_PRUNE, &place, due_ticks);
-		tw__level_remove(wheel, level, bucket, n - kept);
-		if (kept == 0) {
-			tw__chunk_put(wheel, chunk);
-			continue;
-		}
-		chunk->next = bucket->list.first;
-		bucket->list.first = chunk;
-		if (!bucket->list.last)
-			bucket->list.last = chunk;
-		wheel->filed++;
-		return true;
+	struct tw__chunk *stays = NULL;
+	bool more = true;
+	while (more && !stays && *budget > 0) {
+		uint64_t one = 1; /* chunk */
+		*budget -= *budget < TW__CHUNK_ENTRIES ? *budget : TW__CHUNK_ENTRIES;
+		if (wheel->sweep_at == bucket->list.first)
+			wheel->sweep_at = NULL;
+		more = pack_bucket(wheel, level, number, &stays, 0, &one);
 	}
-	return false;
+	return stays || (!more && bucket->count > 0);
 }
+
+/* --------------------------------------------------------------------- plan */
 
 /* The latest tick in which bucket `number` of level i (>= 1) is begun. */
 static uint64_t move_tick(const struct tw__wheel *wheel, unsigned i, uint64_t number)
@@ -127,65 +165,14 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 	wheel->sweep_at = NULL;
 }
 
-/* Drops a chunk's dead entries in order, without a branch that nobody could predict. */
-static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *due_ticks)
-{
-	unsigned live = 0;
-	for (unsigned i = 0; i < chunk->count; i++) {
-		chunk->entries[live] = chunk->entries[i];
-		live += due_ticks[i] != TW__TICK_DEAD;
-	}
-	TW_ASSERT(live <= chunk->count);
-	return chunk->count = live;
-}
-
-bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
-		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
-		    uint64_t *dropped)
-{
-	uint64_t due_ticks[TW__CHUNK_ENTRIES];
-	struct tw__chunk *out = *at, *chunk = out ? out->next : list->first, *next;
-	for (; chunk && *budget > 0; chunk = next) {
-		unsigned n = chunk->count;
-		next = chunk->next;
-		*budget -= *budget < n ? *budget : n;
-		resolve(wheel->resolve_context, TW__RESOLVE_SWEEP, place, chunk->entries, n,
-			due_ticks);
-		*dropped += n - cascade_pack(chunk, due_ticks);
-		if (out)
-			tw__chunk_fill(out, chunk);
-		if (chunk->count > 0) {
-			out = chunk;
-			continue;
-		}
-		if (out)
-			out->next = next;
-		else
-			list->first = next;
-		tw__chunk_put(wheel, chunk);
-	}
-	*at = chunk ? out : NULL;
-	if (!chunk) /* planted: bucket_end */
-		list->last = out;
-	TW_ASSERT(!out || out->count > 0);
-	return chunk != NULL;
-}
-
 /* Sweeps a part of the bucket that is being swept. False: it has reached the bucket's end. */
 static bool sweep_bucket(struct tw__wheel *wheel, uint64_t *budget)
 {
 	struct tw__level *level = &wheel->levels[wheel->sweep_level];
-	struct tw__bucket *bucket = &level->buckets[wheel->sweep_bucket];
-	uint64_t first = wheel->next >> level->shift, dropped = 0,
+	uint64_t first = wheel->next >> level->shift,
 		 number = first + ((wheel->sweep_bucket - first) & level->mask);
-	struct tw__place place = tw__place_of(wheel, level, number);
-	place.pass = wheel->sweep_at ? wheel->sweep_pass : ++wheel->sweep_pass;
-	uint64_t used = tw__depot_used(&wheel->chunks);
-	bool more = tw__wheel_pack(wheel, &bucket->list, &wheel->sweep_at, wheel->resolve, &place,
-				   budget, &dropped);
-	wheel->filed -= used - tw__depot_used(&wheel->chunks);
-	tw__level_remove(wheel, level, bucket, dropped);
-	return more;
+	wheel->sweep_pass += !wheel->sweep_at;
+	return pack_bucket(wheel, level, number, &wheel->sweep_at, wheel->sweep_pass, budget);
 }
 
 bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
@@ -256,27 +243,4 @@ const char *tw__wheel_check(const struct tw__wheel *wheel)
 	if (chunks != wheel->filed)
 		return "the count of chunks is wrong";
 	return total == wheel->entries ? NULL : "the wheel's count is wrong";
-}
-
-/* -------------------------------------------------------------------- empty */
-
-void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out)
-{
-	TW_ASSERT(!tw__wheel_check(wheel));
-	struct tw__chunk *chunk;
-	while ((chunk = tw__bucket_pop(wheel, &wheel->late)))
-		tw__chunk_append(out, chunk);
-	wheel->entries -= wheel->late.count;
-	wheel->late.count = 0;
-	TW_ASSERT(!wheel->late.list.first);
-	for (unsigned i = 0; i < wheel->level_count; i++) {
-		struct tw__level *level = &wheel->levels[i];
-		uint64_t from = wheel->next >> level->shift, at = from;
-		while (tw__level_next(level, at, from + level->mask + 1, &at)) {
-			struct tw__bucket *bucket = &level->buckets[at & level->mask];
-			while ((chunk = tw__bucket_pop(wheel, bucket)))
-				tw__chunk_append(out, chunk);
-			tw__level_remove(wheel, level, bucket, bucket->count);
-		}
-	}
 }

@@ -176,20 +176,22 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 	level_add(wheel, level, tick, entry);
 }
 
-unsigned tw__wheel_split(struct tw__wheel *wheel, struct tw__chunk *chunk,
+/* Without a branch on what is dead, which nobody could predict: high <= later < TW__TICK_DEAD. */
+unsigned tw__wheel_split(struct tw__wheel *wheel, tw__resolve_fn *resolve, struct tw__chunk *chunk,
 			 enum tw__resolve_for what_for, const struct tw__place *place,
 			 uint64_t *due_ticks)
 {
 	unsigned n = chunk->count, kept = 0;
-	wheel->resolve(wheel->resolve_context, what_for, place, chunk->entries, n, due_ticks);
+	resolve(wheel->resolve_context, what_for, place, chunk->entries, n, due_ticks);
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t due_tick = due_ticks[i];
-		if (tw_likely(due_tick < place->high)) {
-			chunk->entries[kept] = chunk->entries[i];
-			due_ticks[kept++] = due_tick;
-		} else if (due_tick != TW__TICK_DEAD) { /* planted: pruned_lost */
-			tw__wheel_add(wheel, due_tick, chunk->entries[i]);
-		}
+		tw__wheel_entry entry = chunk->entries[i];
+		chunk->entries[kept] = entry;
+		due_ticks[kept] = due_tick;
+		kept += due_tick < place->high;
+		/* planted: pruned_lost */
+		if (tw_unlikely(due_tick - place->high < TW__TICK_DEAD - place->high))
+			tw__wheel_add(wheel, due_tick, entry);
 	}
 	return chunk->count = kept;
 }
@@ -260,7 +262,8 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 		tw__level_remove(wheel, upper, bucket, n);
 		quota -= quota < n ? quota : n;
 		/* the window is not open to others yet */
-		unsigned kept = tw__wheel_split(wheel, chunk, TW__RESOLVE_MOVE, &place, due_ticks);
+		unsigned kept = tw__wheel_split(wheel, wheel->resolve, chunk, TW__RESOLVE_MOVE,
+						&place, due_ticks);
 		for (unsigned i = 0; i < kept; i++) /* planted: last_tick_lost */
 			level_add(wheel, lower, due_ticks[i] < place.low ? place.low : due_ticks[i],
 				  chunk->entries[i]);
@@ -316,7 +319,7 @@ static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket,
 	uint64_t due_ticks[TW__CHUNK_ENTRIES];
 	struct tw__chunk *last = NULL, *chunk;
 	while ((chunk = tw__bucket_pop(wheel, bucket))) {
-		tw__wheel_split(wheel, chunk, TW__RESOLVE_EXPIRE, place, due_ticks);
+		tw__wheel_split(wheel, wheel->resolve, chunk, TW__RESOLVE_EXPIRE, place, due_ticks);
 		if (last)
 			tw__chunk_fill(last, chunk);
 		if (chunk->count == 0) {
@@ -352,6 +355,27 @@ static void wheel_expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chun
 	tw__level_remove(wheel, level, at, bucket.count);
 	wheel->next = tick;
 	wheel_hand_over(wheel, &bucket, &(struct tw__place){.low = tick, .high = tick + 1}, due);
+}
+
+struct tw__chunk *tw__wheel_pop(struct tw__wheel *wheel)
+{
+	struct tw__chunk *chunk = tw__bucket_pop(wheel, &wheel->late);
+	if (chunk) {
+		wheel->late.count -= chunk->count;
+		wheel->entries -= chunk->count;
+		return chunk;
+	}
+	for (unsigned i = 0; i < wheel->level_count; i++) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t at = wheel->next >> level->shift;
+		if (!level->entries || !tw__level_next(level, at, at + level->mask + 1, &at))
+			continue;
+		struct tw__bucket *bucket = &level->buckets[at & level->mask];
+		chunk = tw__bucket_pop(wheel, bucket);
+		tw__level_remove(wheel, level, bucket, chunk->count);
+		return chunk;
+	}
+	return NULL;
 }
 
 /* The start of the first occupied bucket above level 0, at most `limit`. */

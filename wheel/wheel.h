@@ -83,9 +83,8 @@ enum tw__resolve_for {
 	TW__RESOLVE_EXPIRE,
 	/* it is moved down: due_tick < high puts the entry on the level below */
 	TW__RESOLVE_MOVE,
-	/* a look ahead: due_tick < high leaves the entry where it is */
-	TW__RESOLVE_PRUNE,
-	TW__RESOLVE_SWEEP /* only the dead are wanted */
+	/* a plan, or a sweep: due_tick < high leaves the entry where it is */
+	TW__RESOLVE_PRUNE
 };
 
 /* A bucket: its level and its ticks [low, high). TW__LEVEL_LATE: due on arrival. */
@@ -207,15 +206,16 @@ static inline struct tw__chunk *tw__chunk_pop(struct tw__chunk_list *list)
 }
 
 /*
- * Drops a list's dead entries and packs the others, in order: about *budget entries from *at, the
- * chunk filled last (NULL: the first). Adds to *dropped. False: the end is reached.
+ * Drops a list's dead entries, adds those due after `place` to the wheel, and packs the others, in
+ * order: about *budget entries from *at, the chunk filled last (NULL: the first). Adds to *gone.
+ * False: the end is reached.
  */
 bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
 		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
-		    uint64_t *dropped);
+		    uint64_t *gone);
 
-/* Takes every chunk out, nearest buckets first. For close. */
-void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out);
+/* Takes a chunk out of the nearest bucket; NULL: the wheel is empty. For close. */
+struct tw__chunk *tw__wheel_pop(struct tw__wheel *wheel);
 
 /* Checks counts, bitmaps, lists and windows. Returns NULL, or what is wrong. */
 const char *tw__wheel_check(const struct tw__wheel *wheel);
@@ -232,7 +232,7 @@ struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *buc
  * Resolves a chunk. What is due within the place stays, in order, with its due ticks; what is due
  * later is added again. How many stay.
  */
-unsigned tw__wheel_split(struct tw__wheel *wheel, struct tw__chunk *chunk,
+unsigned tw__wheel_split(struct tw__wheel *wheel, tw__resolve_fn *resolve, struct tw__chunk *chunk,
 			 enum tw__resolve_for what_for, const struct tw__place *place,
 			 uint64_t *due_ticks);
 

@@ -59,10 +59,8 @@ static void turn_wheel(tw_service *service)
 /* Everything in the wheel is due now: TW_CLOSE_RUN. */
 static void empty_wheel(tw_service *service)
 {
-	struct tw__chunk_list all = {0};
 	struct tw__chunk *chunk;
-	tw__wheel_empty(&service->driver->wheel, &all);
-	while ((chunk = tw__chunk_pop(&all))) {
+	while ((chunk = tw__wheel_pop(&service->driver->wheel))) {
 		chunk->tick = service->driver->wheel.next - 1;
 		for (unsigned i = 0; i < chunk->count; i++)
 			tw__location_in_batch(service, chunk->entries[i]);

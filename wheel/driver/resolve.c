@@ -92,24 +92,6 @@ static bool is_left_behind(const struct tw__location *location, uint32_t generat
 	       (state == TW__IN_BUCKET && !location_is_in(location, place));
 }
 
-/*
- * Whether a sweep drops an entry of a live timer: one that is left behind, or of which this pass
- * has met another in the location's bucket. A new location begins the pass again.
- */
-static bool is_superfluous(const tw_service *service, const struct tw__place *place,
-			   tw__wheel_entry entry)
-{
-	uint32_t generation = tw__entry_generation(entry);
-	struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
-	if (is_left_behind(location, generation, place))
-		return true;
-	if (location_state(location, generation) == TW__NOWHERE)
-		return false;
-	bool again = location->pass == place->pass;
-	location->pass = place->pass;
-	return again;
-}
-
 /* The due tick of a word in this place. False: *word has changed. */
 static bool due_tick_of(tw_service *service, enum tw__resolve_for what_for,
 			const struct tw__place *place, uint32_t slot, uint64_t *word,
@@ -134,12 +116,11 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	struct tw__location *location = &service->slots.locations[slot];
 	uint32_t generation = tw__word_generation(*word);
 	*due_tick = TW__TICK_DEAD;
-	if (what_for == TW__RESOLVE_SWEEP) {
-		if (!is_superfluous(service, place, tw__entry_make(slot, generation)))
-			*due_tick = place->low;
-		return true;
-	}
 	if (is_left_behind(location, generation, place))
+		return true;
+	/* a sweep leaves one entry in the location's bucket */
+	if (place->pass && location->pass == place->pass &&
+	    location_state(location, generation) != TW__NOWHERE)
 		return true;
 	if (!due_tick_of(service, what_for, place, slot, word, due_tick))
 		return false;
@@ -150,6 +131,7 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	bool handed = what_for == TW__RESOLVE_EXPIRE && *due_tick < place->high;
 	location_write(location, generation, handed ? TW__IN_BATCH : TW__IN_BUCKET,
 		       level_after(service, what_for, place, *due_tick), *due_tick);
+	location->pass = place->pass;
 	return true;
 }
 

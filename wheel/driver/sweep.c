@@ -57,11 +57,12 @@ static void resolve_waiting(void *context, enum tw__resolve_for what_for,
 unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n)
 {
 	TW_ASSERT_DRIVER(service);
+	const struct tw__place anywhere = {.high = TW__TICK_DEAD};
 	uint64_t budget = (uint64_t)n * TW__CHUNK_ENTRIES, dropped = 0;
 	if (!box->compacted && box->runs.first && box->runs.first->holder_count > 0)
 		box->compacted = box->runs.first; /* inline runs have begun: it stays as it is */
-	tw__wheel_pack(&service->driver->wheel, &box->runs, &box->compacted, resolve_waiting, NULL,
-		       &budget, &dropped);
+	tw__wheel_pack(&service->driver->wheel, &box->runs, &box->compacted, resolve_waiting,
+		       &anywhere, &budget, &dropped);
 	return (unsigned)(budget / TW__CHUNK_ENTRIES);
 }
 

@@ -80,7 +80,7 @@ static void resolve(void *context, enum tw__resolve_for what_for, const struct t
 		due_ticks[i] = !timer->alive                  ? TW__TICK_DEAD
 			       : timer->deadline < place->low ? place->low
 							      : timer->deadline;
-		if (timer->tracked && timer->alive && what_for != TW__RESOLVE_SWEEP)
+		if (timer->tracked && timer->alive)
 			track(t, timer, what_for, place, due_ticks[i]);
 	}
 }
