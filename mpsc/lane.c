@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "mpsc/base/assert.h"
+#include "mpsc/base/reserve.h"
 
 /*
  * Segments that a lane keeps beyond those of its unread entries: when there is no traffic, and
@@ -12,7 +14,53 @@
 enum { SPARE_SEGMENTS = 16, KEEP_SEGMENTS = 512 };
 
 /* Entries that a look samples; unread ones that are worth a packing. */
-enum { PACK_SAMPLE = 32, PACK_LEAST = 14 * TW__SEGMENT_ENTRIES };
+enum { PACK_SAMPLE = 32, SCATTER = 7919, PACK_LEAST = 14 * TW__SEGMENT_ENTRIES };
+
+/* ---------------------------------------------------------------------- segments */
+
+enum { SLAB_SEGMENTS = 16 };
+
+/*
+ * The system's own pages. A slab is freed as a whole when the last of its segments is. Segments are
+ * used and freed first in first out, so slabs come free one after the other; a general allocator
+ * gives back only the end of its heap.
+ */
+struct tw__slab {
+	_Atomic uint32_t holders; /* segments in use, and the lane that takes from it */
+	uint32_t used;            /* by that lane */
+	alignas(4096) struct tw__segment segments[SLAB_SEGMENTS];
+};
+
+/* acq_rel on both sides: all that others did with their segments comes before the unmapping. */
+static void slab_leave(struct tw__slab *slab)
+{
+	TW_ASSERT(!slab || tw_load_relaxed(&slab->holders) > 0);
+	if (slab && tw_add_acq_rel(&slab->holders, (uint32_t)-1) == 1)
+		munmap(slab, sizeof *slab);
+}
+
+/* NULL: out of memory. */
+static struct tw__segment *new_segment(struct tw__lane *lane)
+{
+	struct tw__slab *slab = lane->slab;
+	if (!slab || slab->used == SLAB_SEGMENTS) {
+		struct tw__slab *fresh = tw__map(sizeof *fresh);
+		if (!fresh)
+			return NULL;
+		slab_leave(slab);
+		tw_store_relaxed(&fresh->holders, 1); /* nobody else knows it */
+		lane->slab = slab = fresh;
+	}
+	TW_ASSERT(slab->used < SLAB_SEGMENTS && tw_load_relaxed(&slab->holders) > 0);
+	struct tw__segment *segment = &slab->segments[slab->used++];
+	tw_add_relaxed(&slab->holders, 1); /* its own hold keeps the slab there meanwhile */
+	tw_add_relaxed(&lane->segments, 1);
+	segment->slab = slab;
+	segment->next = NULL;
+	return segment;
+}
+
+/* ------------------------------------------------------------------------- lane */
 
 /* Entry `index` of the segment has this position. */
 static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index,
@@ -23,14 +71,6 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 	lane->end = position - index + TW__SEGMENT_ENTRIES;
 }
 
-/* NULL: out of memory. */
-static struct tw__segment *new_segment(struct tw__lane *lane)
-{
-	struct tw__segment *segment = tw__segment_new(&lane->slab);
-	tw_add_relaxed(&lane->segments, segment != NULL);
-	return segment;
-}
-
 tw_cold bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack_fn *pack,
 			   void *pack_context)
 {
@@ -39,9 +79,7 @@ tw_cold bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_pack
 	lane->first = new_segment(lane);
 	lane->reserve = new_segment(lane);
 	if (!lane->first || !lane->reserve) {
-		tw__segment_free(lane->first);
-		tw__segment_free(lane->reserve);
-		tw__slab_leave(lane->slab);
+		tw__lane_fini(lane);
 		return false;
 	}
 	lane->bound = bound;
@@ -59,10 +97,11 @@ void tw__lane_fini(struct tw__lane *lane)
 {
 	for (struct tw__segment *s = lane->first, *next; s; s = next) {
 		next = s->next;
-		tw__segment_free(s);
+		slab_leave(s->slab);
 	}
-	tw__segment_free(lane->reserve);
-	tw__slab_leave(lane->slab);
+	if (lane->reserve)
+		slab_leave(lane->reserve->slab);
+	slab_leave(lane->slab);
 }
 
 static bool try_spares(struct tw__lane *lane)
@@ -158,8 +197,8 @@ static void move_on(struct cursor *at, uint64_t n)
 }
 
 /*
- * Whether a third of a sample is dead. The sample is spread: the oldest entries are dead where few
- * others are.
+ * Whether a third of a sample is dead. The sample is spread, since the oldest entries are dead
+ * where few others are, and scattered, since every second may be.
  */
 static bool many_are_dead(const struct tw__lane *lane, const struct unread *unread)
 {
@@ -169,7 +208,7 @@ static bool many_are_dead(const struct tw__lane *lane, const struct unread *unre
 	struct tw__entry out;
 	for (unsigned i = 0; i < PACK_SAMPLE; i++) {
 		struct cursor entry = at;
-		move_on(&entry, 1);
+		move_on(&entry, 1 + (step ? i * SCATTER % step : 0));
 		alive += lane->pack(lane->pack_context, &entry.segment->entries[entry.index - 1], 1,
 				    &out, 0);
 		move_on(&at, step);
@@ -252,8 +291,8 @@ enum packed {
 	DRIVER_CAME /* it reads, has read all, or gives memory back */
 };
 
-/* Drops the dead among the unread entries; with `look`, only if a sample shows that many are. */
-static enum packed lane_pack(struct tw__lane *lane, bool look)
+/* Drops the dead among the unread entries, if a sample shows that many are. */
+static enum packed lane_pack(struct tw__lane *lane)
 {
 	struct unread unread;
 	struct copies copies = {0};
@@ -262,8 +301,8 @@ static enum packed lane_pack(struct tw__lane *lane, bool look)
 	if (!try_spares(lane))
 		return DRIVER_CAME;
 	if (look_at_unread(lane, &unread)) {
-		if ((look && !many_are_dead(lane, &unread)) ||
-		    !copy_the_living(lane, &unread, &copies) || copies.count == unread.count)
+		if (!many_are_dead(lane, &unread) || !copy_the_living(lane, &unread, &copies) ||
+		    copies.count == unread.count)
 			packed = IN_VAIN;
 		else if (put_in_place(lane, &unread, &copies))
 			packed = PACKED;
@@ -276,20 +315,6 @@ static enum packed lane_pack(struct tw__lane *lane, bool look)
 	return packed;
 }
 
-/*
- * Packs when the backlog is twice what the last packing left, so each push pays for two copies at
- * most. True: the backlog has grown, and few of its entries are dead.
- */
-static bool pack_if_it_pays(struct tw__lane *lane)
-{
-	if (tw_likely(tw__lane_backlog(lane) < lane->pack_at))
-		return false;
-	bool packed = lane_pack(lane, true) == PACKED;
-	uint64_t left = tw__lane_backlog(lane), more = packed ? left : left / 8;
-	lane->pack_at = left + (more > PACK_LEAST ? more : PACK_LEAST);
-	return !packed;
-}
-
 static void raise_soonest(struct tw__lane *lane)
 {
 	if (tw__lane_head(lane) < lane->soonest_from)
@@ -299,30 +324,30 @@ static void raise_soonest(struct tw__lane *lane)
 	lane->soonest_from = tw__lane_written(lane);
 }
 
-static int lane_extend(struct tw__lane *lane)
+int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
+	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n) && !lane->unpublished);
+	uint64_t bound = lane->bound, left = tw__lane_backlog(lane);
+	*grew = left > bound / 2;
+	if (tw_unlikely(left >= lane->pack_at || left >= bound)) {
+		enum packed packed = lane_pack(lane);
+		left = tw__lane_backlog(lane);
+		/* at twice what this one leaves: each push pays for two copies at most */
+		uint64_t more = packed == PACKED ? left : left / 8;
+		lane->pack_at = left + (more > PACK_LEAST ? more : PACK_LEAST);
+		*grew = packed != PACKED || left > bound / 2;
+		/* a driver that reads makes room, too */
+		if (left >= (packed == DRIVER_CAME ? 2 * bound : bound))
+			return -EAGAIN;
+	}
+	raise_soonest(lane);
+	if (tw__lane_has_room(lane, n)) /* a packing has made it */
+		return 0;
 	struct tw__segment *segment = obtain(lane);
 	if (!segment)
 		return -ENOMEM;
 	begin_segment(lane, segment);
 	return 0;
-}
-
-int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
-{
-	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n) && !lane->unpublished);
-	if (tw_unlikely(tw__lane_backlog(lane) >= lane->bound)) {
-		/* to be worth it; a driver that reads makes room, too */
-		uint64_t most = lane_pack(lane, false) == DRIVER_CAME
-				    ? 2 * (uint64_t)lane->bound
-				    : lane->bound - lane->bound / 8;
-		if (tw__lane_backlog(lane) > most)
-			return -EAGAIN;
-	}
-	raise_soonest(lane);
-	bool much = pack_if_it_pays(lane);
-	*grew = much || tw__lane_backlog(lane) > lane->bound / 2;
-	return tw__lane_has_room(lane, n) ? 0 : lane_extend(lane);
 }
 
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
@@ -362,7 +387,7 @@ unsigned tw__lane_purge(struct tw__lane *lane, unsigned most)
 	TW_ASSERT(tw__lane_segments(lane) >= 1);
 	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) &&
 	       (segment = take_spare(lane))) {
-		tw__segment_free(segment);
+		slab_leave(segment->slab);
 		tw_add_relaxed(&lane->segments, (uint32_t)-1);
 		freed++;
 	}

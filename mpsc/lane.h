@@ -45,7 +45,21 @@
 #include <stdalign.h>
 
 #include "mpsc/base/assert.h"
-#include "mpsc/segment.h"
+#include "mpsc/base/atomics.h"
+
+enum { TW__SEGMENT_ENTRIES = 255 };
+
+/* The meaning is the caller's, but what == 0 is padding. */
+struct tw__entry {
+	uint64_t what;
+	uint64_t value;
+};
+
+struct tw__segment {
+	struct tw__segment *next; /* before the first entry behind it is published (LANE1) */
+	struct tw__slab *slab;    /* constant */
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+};
 
 /*
  * Appends what is to be kept of n entries, in order, to out, which has `kept` already: not the
