@@ -58,7 +58,7 @@
  *   tw_strand_close,             yes      yes (4)   yes (2)   yes (4)   yes (2)   no       -EPERM
  *     tw_limiter_close, tw_scheduler_close, tw_pool_close
  *   tw_clock_manual_advance_by,  one      yes (4)   yes (4)   yes (4)   no        no       -EPERM
- *     tw_sim_close, tw_sim_step, tw_sim_run_*
+ *     tw_sim_close, tw_sim_step, tw_sim_run
  *   tw_action_destroy            yes      yes       yes       yes       yes       no       frees
  *   tw_group_destroy             yes      yes       yes       yes       yes       no       -EPERM
  *   tw_action_scheduler_destroy  yes      yes (4)   yes       yes (4)   yes       no       frees
@@ -67,8 +67,7 @@
  *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes
  *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_set_allocator,
  *     tw_clock_monotonic, tw_clock_boottime, tw_clock_now, tw_executor_inline, tw_pool_executor,
- *     tw_manual_executor, tw_service_stats_print, tw_histogram_percentile, tw_sim_service,
- *     tw_sim_random
+ *     tw_manual_executor, tw_service_stats_print, tw_histogram_percentile, tw_sim_service
  *   every other function         yes      yes       yes       yes       yes       no       -EPERM
  *
  *   (1) Called for the timer, task or action whose callback or release this is, it does not wait:

@@ -1,6 +1,54 @@
-/* A simulation's public calls. Calls step.c. */
-#include "executor/sim/internal.h"
+/*
+ * A simulation: an executor over one service with a manual clock and a manual drive. Calls the
+ * service's public functions, and tw__run_nth for one ticket of a batch.
+ *
+ * At each instant the service is driven; then the workers move, one drawn worker at a time, until
+ * none can; then the clock moves. A worker takes a ticket, and carries it out in a later move:
+ * between the two it looks like a thread that is not scheduled. Tickets are taken in the order in
+ * which they were handed over.
+ *
+ * All calls are made on one thread, except for the executor's submit. The lock is for that, and is
+ * released while the service or a callback runs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/base/line.h"
+#include "mpsc/base/entry.h"
+#include "mpsc/base/random.h"
 #include "mpsc/base/reserve.h"
+#include "tickwheel/sim.h"
+#include "wheel/run/work.h"
+
+enum { WORKERS_MAX = 1024 };
+
+struct worker {
+	tw_batch *batch;   /* of the ticket that it holds; NULL: none */
+	uint64_t number;   /* the ticket's, over all */
+	uint64_t ready_ns; /* carries its ticket out, or takes the next, not before this */
+};
+
+struct tw_sim {
+	tw_executor executor; /* first */
+	tw_clock *clock;
+	tw_service *service;
+	struct tw_sim_config config; /* complete */
+	struct tw__origin origin;
+	bool stepping;
+	bool closing; /* with TW_CLOSE_RUN */
+	int failed;   /* of that close: -ENOMEM */
+
+	pthread_mutex_t lock;
+	struct tw__line line; /* batches and works with tickets that nobody has taken */
+	uint32_t head_left;   /* tickets left of the first, if some are taken */
+	uint64_t taken;       /* tickets so far */
+	uint64_t random, trace;
+
+	struct worker *workers;
+	struct worker *current; /* runs the callback, or NULL */
+	uint64_t turn_late_ns;  /* drawn for the next turn */
+	uint64_t steps;         /* at this instant */
+};
 
 /* ---------------------------------------------------------------------- trace */
 
@@ -10,12 +58,19 @@ static void mix(tw_sim *sim, uint64_t word)
 	sim->trace = tw__random_mix(sim->trace ^ word) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
-void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
+/* worker NULL: none's. */
+static void sim_event(tw_sim *sim, enum tw_sim_event_kind kind, const struct worker *worker,
+		      uint64_t value)
 {
 	TW_ASSERT_LOCKED(&sim->lock);
-	struct tw_sim_event event = {sizeof event, tw_clock_now(sim->clock), kind, worker, value};
+	struct tw_sim_event event = {.size = sizeof event,
+				     .at_ns = tw_clock_now(sim->clock),
+				     .kind = kind,
+				     .worker =
+					 worker ? (uint32_t)(worker - sim->workers) : UINT32_MAX,
+				     .value = value};
 	mix(sim, event.at_ns);
-	mix(sim, (uint64_t)kind << 32 | worker);
+	mix(sim, (uint64_t)kind << 32 | event.worker);
 	mix(sim, value);
 	if (sim->config.on_event)
 		sim->config.on_event(sim->config.event_arg, &event);
@@ -26,42 +81,177 @@ uint64_t tw_sim_trace(const tw_sim *sim)
 	return sim ? sim->trace : 0;
 }
 
-uint64_t tw_sim_random(tw_sim *sim, uint64_t bound)
+/* 0 .. bound - 1 */
+static uint64_t draw(tw_sim *sim, uint64_t bound)
 {
-	return sim && bound > 1 ? tw__random_upto(&sim->random_of_user, bound - 1) : 0;
+	TW_ASSERT_LOCKED(&sim->lock);
+	return bound > 1 ? tw__random_upto(&sim->random, bound - 1) : 0;
 }
-
-/* ---------------------------------------------------------------------- parts */
 
 tw_service *tw_sim_service(tw_sim *sim)
 {
 	return sim ? sim->service : NULL;
 }
 
-void tw_sim_spend(tw_sim *sim, uint64_t ns)
+/* -------------------------------------------------------------------- workers */
+
+/*
+ * One of the workers that can move at this instant, or NULL. *next_ns: when the first one can;
+ * UINT64_MAX: none has anything to do.
+ */
+static struct worker *choose_worker(tw_sim *sim, uint64_t now_ns, uint64_t *next_ns)
 {
-	if (sim && sim->current >= 0)
-		sim->spent_ns += ns <= INT64_MAX - sim->spent_ns ? ns : INT64_MAX - sim->spent_ns;
+	struct worker *chosen = NULL;
+	uint64_t movable = 0;
+	*next_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < sim->config.workers; i++) {
+		struct worker *worker = &sim->workers[i];
+		if (!worker->batch && !sim->line.first)
+			continue;
+		if (worker->ready_ns < *next_ns)
+			*next_ns = worker->ready_ns;
+		if (worker->ready_ns <= now_ns && draw(sim, ++movable) == 0)
+			chosen = worker;
+	}
+	return chosen;
 }
 
-int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
+static void take_ticket(tw_sim *sim, struct worker *worker)
 {
-	int r = fn ? TW__ORIGIN_CHECK(__func__, sim, "sim") : tw__invalid("fn is NULL");
-	if (r)
-		return r;
-	const struct tw__sim_item task = {
-	    .fn = fn, .arg = arg, .context = tw_context_get(), .tickets = 1};
-	pthread_mutex_lock(&sim->lock);
-	r = tw__sim_enqueue(sim, &task);
-	if (!r)
-		tw__sim_event(sim, TW_SIM_HANDED, UINT32_MAX, 1);
+	worker->batch = (tw_batch *)tw__link_at(sim->line.first);
+	worker->number = sim->taken++;
+	worker->ready_ns = tw_clock_now(sim->clock) + draw(sim, sim->config.max_late_ns + 1);
+	if (!sim->head_left)
+		sim->head_left = ((struct tw__work *)(void *)worker->batch)->tickets;
+	if (--sim->head_left == 0)
+		tw__line_pop(&sim->line); /* now: it is gone when its tickets are used up */
+	sim_event(sim, TW_SIM_TAKEN, worker, worker->number);
+}
+
+/* Tickets of the same batch before this worker's, that others hold. */
+static unsigned overtaken(const tw_sim *sim, const struct worker *worker)
+{
+	unsigned count = 0;
+	for (uint32_t i = 0; i < sim->config.workers; i++)
+		count += sim->workers[i].batch == worker->batch &&
+			 sim->workers[i].number < worker->number;
+	return count;
+}
+
+/* Returns 1; or -ENOMEM, and the worker keeps its ticket. A close gives it back instead. */
+static int run_ticket(tw_sim *sim, struct worker *worker)
+{
+	tw_batch *batch = worker->batch;
+	unsigned nth = overtaken(sim, worker);
+	sim->current = worker;
+	worker->ready_ns = tw_clock_now(sim->clock);
 	pthread_mutex_unlock(&sim->lock);
-	return r;
+	int r = tw__run_nth(batch, nth);
+	if (r < 0 && sim->closing) {
+		sim->failed = r;
+		tw_run_return(batch);
+		r = 0;
+	}
+	pthread_mutex_lock(&sim->lock);
+	sim->current = NULL;
+	if (r < 0)
+		return r;
+	worker->batch = NULL;
+	sim_event(sim, r ? TW_SIM_RAN : TW_SIM_SKIPPED, worker, worker->number);
+	return 1;
 }
 
-/* -------------------------------------------------------------------- running */
+static int move_worker(tw_sim *sim, struct worker *worker)
+{
+	if (worker->batch)
+		return run_ticket(sim, worker);
+	take_ticket(sim, worker);
+	return 1;
+}
 
-/* A public call that steps begins. */
+/* Carries out all that workers hold or could take. */
+static int drain_workers(tw_sim *sim)
+{
+	struct worker *worker;
+	uint64_t next_ns;
+	int r = 1;
+	sim->steps = 0;
+	while (r == 1 && (worker = choose_worker(sim, UINT64_MAX, &next_ns)))
+		r = sim->steps++ < sim->config.max_steps ? move_worker(sim, worker) : -ELOOP;
+	return r < 0 ? r : 0;
+}
+
+/*
+ * A close with TW_CLOSE_RUN waits for what it submits, so that runs here. If a run cannot begin,
+ * the close becomes a DROP, since it would offer that run without end.
+ */
+static int sim_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_sim *sim = (tw_sim *)self;
+	pthread_mutex_lock(&sim->lock);
+	bool refused = !sim->closing && draw(sim, 100) < sim->config.refuse_percent;
+	if (!refused)
+		tw__line_append(&sim->line, (tw__link)batch | TW__FOREIGN);
+	sim_event(sim, refused ? TW_SIM_REFUSED : TW_SIM_HANDED, NULL, n);
+	if (sim->closing)
+		drain_workers(sim);
+	pthread_mutex_unlock(&sim->lock);
+	if (sim->closing && sim->failed)
+		tw_service_close(sim->service, TW_CLOSE_DROP, 0);
+	return refused ? -EAGAIN : 0;
+}
+
+/* ---------------------------------------------------------------------- steps */
+
+static int drive(tw_sim *sim)
+{
+	pthread_mutex_unlock(&sim->lock);
+	int r = tw_service_advance(sim->service, TW_NO_LIMIT);
+	pthread_mutex_lock(&sim->lock);
+	if (r < 0)
+		return r;
+	sim->turn_late_ns = draw(sim, sim->config.max_late_ns + 1);
+	sim_event(sim, TW_SIM_TURN, NULL, 0);
+	return 1;
+}
+
+static uint64_t next_turn_ns(tw_sim *sim)
+{
+	uint64_t next_ns;
+	if (tw_service_next_expiry(sim->service, &next_ns)) /* it is closed */
+		return UINT64_MAX;
+	return next_ns < UINT64_MAX - sim->turn_late_ns ? next_ns + sim->turn_late_ns : next_ns;
+}
+
+enum { LATER = 2 };
+
+/* Plays one event up to limit_ns. Returns 1, LATER, 0: there is none, or an error. */
+static int step(tw_sim *sim, uint64_t limit_ns)
+{
+	if (sim->steps++ >= sim->config.max_steps) {
+		sim->steps = 0;
+		return -ELOOP;
+	}
+	for (;;) {
+		uint64_t now_ns = tw_clock_now(sim->clock), next_ns;
+		struct worker *worker = choose_worker(sim, now_ns, &next_ns);
+		if (worker)
+			return move_worker(sim, worker);
+		uint64_t turn_ns = next_turn_ns(sim);
+		if (turn_ns < next_ns)
+			next_ns = turn_ns;
+		if (next_ns > limit_ns)
+			return next_ns == UINT64_MAX ? 0 : LATER;
+		if (next_ns > now_ns) {
+			tw_clock_manual_set(sim->clock, next_ns);
+			sim->steps = 0;
+		}
+		if (turn_ns == next_ns)
+			return drive(sim);
+	}
+}
+
+/* A public call that plays begins, with the lock. */
 static int sim_enter(const char *call, tw_sim *sim)
 {
 	int r = TW__ORIGIN_CHECK(call, sim, "sim");
@@ -69,9 +259,17 @@ static int sim_enter(const char *call, tw_sim *sim)
 		return r;
 	if (sim->stepping)
 		return tw__waits_inside(call);
+	pthread_mutex_lock(&sim->lock);
 	sim->stepping = true;
 	sim->steps = 0;
 	return 0;
+}
+
+static int sim_leave(tw_sim *sim, int r)
+{
+	sim->stepping = false;
+	pthread_mutex_unlock(&sim->lock);
+	return r;
 }
 
 int tw_sim_step(tw_sim *sim)
@@ -79,119 +277,91 @@ int tw_sim_step(tw_sim *sim)
 	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
-	r = tw__sim_step(sim, INT64_MAX);
-	sim->stepping = false;
-	return r == TW__SIM_LATER ? 0 : r;
+	r = step(sim, INT64_MAX);
+	return sim_leave(sim, r == LATER ? 0 : r);
 }
 
-static int run(const char *call, tw_sim *sim, uint64_t ns, bool until_idle)
+int tw_sim_run(tw_sim *sim, uint64_t ns)
 {
-	int r = sim_enter(call, sim);
+	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
 	uint64_t now_ns = tw_clock_now(sim->clock);
-	uint64_t limit_ns = ns < INT64_MAX - now_ns ? now_ns + ns : INT64_MAX;
-	do
-		r = tw__sim_step(sim, limit_ns);
-	while (r == 1);
-	if (r == TW__SIM_LATER || (r == 0 && !until_idle))
-		tw_clock_manual_set(sim->clock, limit_ns);
-	if (r == TW__SIM_LATER)
-		r = until_idle ? -ETIMEDOUT : 0;
-	sim->stepping = false;
-	return r;
-}
-
-int tw_sim_run_for(tw_sim *sim, uint64_t ns)
-{
-	if (sim && ns > INT64_MAX - tw_clock_now(sim->clock))
+	uint64_t limit_ns = ns == TW_FOREVER ? INT64_MAX : now_ns + ns;
+	if (limit_ns > INT64_MAX || limit_ns < now_ns) {
+		sim_leave(sim, 0);
 		return tw__bad(-ERANGE, __func__, "ns");
-	return run(__func__, sim, ns, false);
+	}
+	do
+		r = step(sim, limit_ns);
+	while (r == 1);
+	if (r == LATER || (r == 0 && ns != TW_FOREVER))
+		tw_clock_manual_set(sim->clock, limit_ns);
+	return sim_leave(sim, r == LATER ? 1 : r);
 }
 
-int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
+void tw_sim_spend(tw_sim *sim, uint64_t ns)
 {
-	return run(__func__, sim, most_ns, true);
+	if (!sim || !sim->current)
+		return;
+	uint64_t *ready_ns = &sim->current->ready_ns;
+	*ready_ns =
+	    *ready_ns < INT64_MAX && ns < INT64_MAX - *ready_ns ? *ready_ns + ns : INT64_MAX;
 }
 
 /* ------------------------------------------------------------------------ end */
 
-/* Carries out all that workers hold or could take. */
-static int drain_workers(tw_sim *sim)
-{
-	int r;
-	sim->steps = 0;
-	while ((r = tw__sim_move_worker(sim, UINT64_MAX)) == 1)
-		if (sim->steps++ >= sim->config.max_steps)
-			return -ELOOP;
-	return r;
-}
-
 /*
- * RUN: submit runs what the close hands over, since the close waits for that. DROP: a close that
- * does not wait drops all. The workers then play what they hold.
+ * RUN: the workers play before the close, and inside it (sim_submit). DROP: in between. The lock is
+ * held; it is released meanwhile.
  */
 static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
-	int r = mode == TW_CLOSE_RUN ? tw_service_advance(sim->service, 1) : 0;
+	bool runs = mode == TW_CLOSE_RUN;
+	int r = runs ? drive(sim) : 0;
 	if (r == -ENOMEM)
 		return r; /* a thread that cannot drive the service could not close it either */
-	sim->closing = mode == TW_CLOSE_RUN;
+	r = runs ? drain_workers(sim) : 0;
+	if (r)
+		return r;
 	sim->failed = 0;
-	if (sim->closing)
-		tw__sim_drop(sim, TW__SIM_BATCHES);
-	uint64_t timeout_ns = sim->closing ? TW_FOREVER : 0;
-	while ((r = tw_service_close(sim->service, mode, timeout_ns)) == -ETIMEDOUT)
-		if ((r = drain_workers(sim)))
-			break;
+	sim->closing = runs;
+	do {
+		pthread_mutex_unlock(&sim->lock);
+		r = tw_service_close(sim->service, mode, runs ? TW_FOREVER : 0);
+		pthread_mutex_lock(&sim->lock);
+	} while (r == -ETIMEDOUT && !(r = drain_workers(sim)));
 	sim->closing = false;
-	if (sim->failed)
-		return sim->failed;
-	return r ? r : drain_workers(sim); /* plain tasks */
+	return sim->failed ? sim->failed : r;
+}
+
+static int sim_close(const char *call, tw_sim *sim, enum tw_close_mode mode)
+{
+	int r = sim_enter(call, sim);
+	return r ? r : sim_leave(sim, close_service(sim, mode));
 }
 
 int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 {
 	if ((unsigned)mode > TW_CLOSE_RUN)
 		return tw__bad(-EINVAL, __func__, "mode");
-	int r = sim_enter(__func__, sim);
-	if (r)
-		return r;
-	r = close_service(sim, mode);
-	sim->stepping = false;
-	return r;
+	return sim_close(__func__, sim, mode);
 }
 
 static void sim_free(tw_sim *sim)
 {
-	for (unsigned i = 0; i < TW__SIM_QUEUES; i++) /* in a forked child something may be left */
-		for (struct tw__sim_item *item; (item = sim->queues[i].first);) {
-			sim->queues[i].first = item->next;
-			tw__free(item);
-		}
 	pthread_mutex_destroy(&sim->lock);
 	tw__free(sim->workers);
 	tw_clock_manual_destroy(sim->clock);
 	tw__free(sim);
 }
 
-/* Drops timers, then the tasks that no worker has begun. */
-static int close_for_good(tw_sim *sim)
-{
-	if (sim->stepping)
-		return tw__waits_inside("tw_sim_destroy");
-	int r = tw_service_close(sim->service, TW_CLOSE_DROP, 0);
-	if (r && r != -ETIMEDOUT)
-		return r;
-	tw__sim_drop(sim, TW__SIM_TASKS);
-	return tw_sim_close(sim, TW_CLOSE_DROP);
-}
-
 int tw_sim_destroy(tw_sim *sim)
 {
 	if (!sim)
 		return 0;
-	int r = tw__origin_inherited(&sim->origin) ? 0 : close_for_good(sim);
+	bool inherited = tw__origin_inherited(&sim->origin);
+	int r = inherited ? 0 : sim_close(__func__, sim, TW_CLOSE_DROP);
 	if (!r)
 		r = tw_service_destroy(sim->service);
 	if (!r)
@@ -208,7 +378,7 @@ static int sim_complete(struct tw_sim_config *config)
 	if (!config->max_steps)
 		config->max_steps = UINT64_C(1) << 24;
 	const char *bad = NULL;
-	tw__need(&bad, config->workers <= TW__SIM_WORKERS_MAX, "workers");
+	tw__need(&bad, config->workers <= WORKERS_MAX, "workers");
 	tw__need(&bad, config->refuse_percent <= 90, "refuse_percent");
 	tw__need(&bad, config->start_ns <= INT64_MAX, "start_ns");
 	tw__need(&bad, config->max_late_ns <= TW_MAX_DELAY_NS, "max_late_ns");
@@ -228,13 +398,13 @@ static int make_service(tw_sim *sim)
 	config.clock = sim->clock;
 	config.executor = &sim->executor;
 	config.drive = TW_DRIVE_MANUAL;
-	config.seed = tw__random_of(sim->config.seed, 2) | 1;
+	config.seed = tw__random_of(sim->config.seed, 1) | 1;
 	return tw_service_create(&sim->service, &config);
 }
 
 int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 {
-	static const struct tw_executor_ops ops = {sizeof ops, tw__sim_submit};
+	static const struct tw_executor_ops ops = {sizeof ops, sim_submit};
 	struct tw_sim_config config;
 	if (!out)
 		return tw__invalid("out is NULL");
@@ -250,9 +420,8 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 	}
 	sim->executor.ops = &ops;
 	sim->config = config;
-	sim->current = -1;
 	sim->random = tw__random_of(config.seed, 0);
-	sim->random_of_user = tw__random_of(config.seed, 1);
+	tw__line_init(&sim->line);
 	pthread_mutex_init(&sim->lock, NULL);
 	sim->workers = tw__alloc_zeroed(config.workers, sizeof *sim->workers);
 	r = sim->workers ? tw_clock_manual_create(&sim->clock, config.start_ns) : -ENOMEM;

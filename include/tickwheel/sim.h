@@ -7,7 +7,7 @@
  *     config.seed = seed;
  *     tw_sim_create(&sim, &config);
  *     tw_schedule(tw_sim_service(sim), 30 * TW_SECOND, on_timeout, connection, &timeout);
- *     tw_sim_run_for(sim, 60 * TW_SECOND);
+ *     tw_sim_run(sim, 60 * TW_SECOND);
  *     ... look at what has happened ...
  *     tw_sim_destroy(sim);
  *
@@ -41,7 +41,7 @@ enum tw_sim_event_kind {
 	TW_SIM_REFUSED = 2, /* runs were refused (refuse_percent); value: how many */
 	TW_SIM_TAKEN =
 	    3, /* a worker took a run; value: its number, counted in the order of handing over */
-	TW_SIM_RAN = 4,    /* a callback, a work or a plain task has returned; value: its number */
+	TW_SIM_RAN = 4,    /* a callback or a work has returned; value: its number */
 	TW_SIM_SKIPPED = 5 /* it had been cancelled or moved meanwhile; value: its number */
 };
 
@@ -87,8 +87,7 @@ struct tw_sim_config {
 TW_API int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg);
 
 /*
- * Closes the service with TW_CLOSE_DROP if it is open, drops tasks that have not run, and frees
- * all. NULL is allowed.
+ * Closes the service with TW_CLOSE_DROP if it is open, and frees all. NULL is allowed.
  *
  * Threads: the simulation's.
  * Returns:
@@ -100,7 +99,7 @@ TW_API int tw_sim_destroy(tw_sim *sim);
 
 /*
  * Closes the simulated service with TW_CLOSE_DROP or TW_CLOSE_RUN, and plays the workers until all
- * rests; tw_service_close would wait without end. For a drain, call tw_sim_run_until_idle before.
+ * rests; tw_service_close would wait without end. For a drain, call tw_sim_run before.
  *
  * Threads: the simulation's.
  * Returns:
@@ -136,36 +135,19 @@ TW_API tw_service *tw_sim_service(tw_sim *sim);
 TW_API int tw_sim_step(tw_sim *sim);
 
 /*
- * Plays all events of the next ns nanoseconds, and moves the clock there.
+ * Plays all events of the next ns nanoseconds, and moves the clock there. TW_FOREVER: plays until
+ * nothing waits and nothing is pending, and the clock stays there. An endless series needs a bound.
  *
  * Threads: the simulation's.
- * Returns: as tw_sim_step, and
- *   0         the clock is at the instant
- *   -ERANGE   the instant is above INT64_MAX
- *   -ELOOP    max_steps events at one instant; may be called again
- */
-TW_API int tw_sim_run_for(tw_sim *sim, uint64_t ns);
-
-/*
- * Plays until nothing waits and nothing is pending, for at most most_ns of virtual time.
- *
- * Threads: the simulation's.
- * Returns: as tw_sim_step, and
- *   0            nothing waits and nothing is pending
- *   -ELOOP       max_steps events at one instant; may be called again
- *   -ETIMEDOUT   something is left, as always with an endless series
- */
-TW_API int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns);
-
-/*
- * Submits a task to the simulated workers, as tw_pool_submit does to a pool.
- *
- * Threads: any.
  * Returns:
- *   0         submitted
- *   -ENOMEM   no memory
+ *   1          something waits or is pending
+ *   0          nothing waits and nothing is pending
+ *   -ERANGE    the instant is above INT64_MAX
+ *   -EDEADLK   called from inside
+ *   -ELOOP     max_steps events at one instant; may be called again
+ *   -ENOMEM    call again
  */
-TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
+TW_API int tw_sim_run(tw_sim *sim, uint64_t ns);
 
 /*
  * Keeps the simulated worker that runs this callback busy for ns of virtual time; outside of a
@@ -185,15 +167,6 @@ TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
  * Returns: the number; 0 if sim is NULL.
  */
 TW_API uint64_t tw_sim_trace(const tw_sim *sim);
-
-/*
- * Draws a number from the seed, for the test's own choices. It does not change what the simulation
- * draws.
- *
- * Threads: the simulation's.
- * Returns: 0 .. bound - 1; 0 if sim is NULL or bound is 0.
- */
-TW_API uint64_t tw_sim_random(tw_sim *sim, uint64_t bound);
 
 #ifdef __cplusplus
 }

@@ -246,10 +246,8 @@ void actions(void)
 
 static void sim_calls(void)
 {
-	CALL(tw_sim_submit(sim, nothing, NULL));
 	CALL(tw_sim_step(sim));
-	CALL(tw_sim_run_for(sim, MS));
-	CALL(tw_sim_run_until_idle(sim, MS));
+	CALL(tw_sim_run(sim, MS));
 }
 
 static void sim_ends(void)
@@ -280,20 +278,17 @@ static void sim_grows(void)
 	tw_sim *other;
 	CALL(tw_sim_create(&other, NULL));
 	MUST(tw_sim_create(&other, NULL));
-	CALL(tw_sim_submit(other, nothing, NULL));
 	in_thread(make_sim);
 	CALL(tw_sim_step(made));
 	in_thread(make_sim);
-	CALL(tw_sim_run_for(made, MS));
-	in_thread(make_sim);
-	CALL(tw_sim_run_until_idle(made, MS));
+	CALL(tw_sim_run(made, MS));
 	in_thread(make_sim);
 	CALL(tw_sim_close(made, TW_CLOSE_RUN));
 }
 
 static void again(void *arg)
 {
-	tw_sim_submit(arg, again, arg);
+	tw_strand_submit(arg, again, arg);
 }
 
 static void inside_the_sim(void *arg)
@@ -308,26 +303,25 @@ void simulations(void)
 {
 	tw_sim *other;
 	tw_strand *strand;
-	MUST(tw_sim_create(&sim, STRUCT(tw_sim_config, .max_steps = 1000)));
+	MUST(tw_sim_create(&sim, STRUCT(tw_sim_config, .max_steps = 20)));
 	situation("with bad arguments");
 	CALL(tw_sim_create(&other, BIG(tw_sim_config, .workers = 1)));
-	CALL(tw_sim_run_until_idle(sim, UINT64_MAX));
+	CALL(tw_sim_run(sim, UINT64_MAX - 1));
 	CALL(tw_sim_destroy(NULL));
 	in_child(sim_in_child);
 	without_memory(sim_grows);
-	MUST(tw_sim_submit(sim, inside_the_sim, NULL));
-	MUST(tw_sim_run_for(sim, MS));
+	MUST(tw_schedule(tw_sim_service(sim), 0, inside_the_sim, NULL, NULL));
+	MUST(tw_sim_run(sim, MS));
 	situation("open");
 	MUST(tw_schedule(tw_sim_service(sim), TW_SECOND, nothing, NULL, NULL));
 	sim_calls();
 	MUST(tw_strand_create(&strand, tw_sim_service(sim), NULL));
 	situation("while a layer uses it");
 	sim_ends();
-	MUST(tw_strand_destroy(strand));
 	situation("with work without end");
-	MUST(tw_sim_submit(sim, again, sim));
-	CALL(tw_sim_run_for(sim, MS));
-	CALL(tw_sim_run_until_idle(sim, MS));
-	CALL(tw_sim_close(sim, TW_CLOSE_DROP));
+	MUST(tw_strand_submit(strand, again, strand));
+	CALL(tw_sim_run(sim, MS));
+	CALL(tw_sim_close(sim, TW_CLOSE_RUN));
+	MUST(tw_strand_destroy(strand));
 	CALL(tw_sim_destroy(sim));
 }

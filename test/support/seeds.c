@@ -2,10 +2,16 @@
 
 #include <stdlib.h>
 
+#include "test/support/random.h"
 #include "test/support/rounds.h"
 
 uint64_t seed_of_program;
-static uint64_t facts;
+static uint64_t facts, random_state;
+
+uint64_t drawn_below(uint64_t bound)
+{
+	return bound ? random_below(&random_state, bound) : 0;
+}
 
 void tell_fact(uint64_t fact)
 {
@@ -21,7 +27,7 @@ uint64_t trace_with_facts(const tw_sim *sim)
 
 static void run(uint64_t seed, void (*program)(uint64_t seed))
 {
-	seed_of_program = seed;
+	seed_of_program = random_state = seed;
 	program(seed);
 }
 
@@ -43,8 +49,9 @@ static uint64_t (*program_of_twice)(uint64_t seed);
 
 static void run_twice(uint64_t seed)
 {
-	sim_assert(program_of_twice(seed) == program_of_twice(seed),
-		   "the same seed took another way");
+	uint64_t first = program_of_twice(seed);
+	random_state = seed;
+	sim_assert(program_of_twice(seed) == first, "the same seed took another way");
 }
 
 void for_each_seed_twice(unsigned count, uint64_t (*program)(uint64_t seed))
@@ -57,11 +64,11 @@ void sim_go_on(tw_sim *sim)
 {
 	static const uint64_t spans_ns[] = {0, TW_MILLISECOND, 5 * TW_MILLISECOND,
 					    100 * TW_MILLISECOND};
-	if (!tw_sim_random(sim, 2)) {
-		sim_eq(tw_sim_run_for(sim, tw_sim_random(sim, spans_ns[tw_sim_random(sim, 4)] + 1)),
-		       0);
+	if (!drawn_below(2)) {
+		uint64_t span_ns = drawn_below(spans_ns[drawn_below(4)] + 1);
+		sim_assert(tw_sim_run(sim, span_ns) >= 0, "run");
 		return;
 	}
-	for (uint64_t i = tw_sim_random(sim, 10); i > 0; i--)
+	for (uint64_t i = drawn_below(10); i > 0; i--)
 		sim_assert(tw_sim_step(sim) >= 0, "step");
 }

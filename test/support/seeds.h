@@ -21,6 +21,9 @@ void for_each_seed(unsigned count, void (*program)(uint64_t seed));
 /* Each twice: the traces that it returns must be equal. */
 void for_each_seed_twice(unsigned count, uint64_t (*program)(uint64_t seed));
 
+/* 0 .. bound - 1, from the program's seed; 0 if bound is 0. */
+uint64_t drawn_below(uint64_t bound);
+
 /* A few steps, or a drawn span of time. */
 void sim_go_on(tw_sim *sim);
 

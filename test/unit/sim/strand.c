@@ -46,11 +46,6 @@ static struct program {
 	bool punctual; /* nobody is late, and nothing is refused */
 } p;
 
-static uint64_t below(uint64_t bound)
-{
-	return tw_sim_random(p.sim, bound);
-}
-
 static void note(const char what, const struct entry *e)
 {
 	tell_fact((uint64_t)what << 32 | (uint64_t)(e - p.entries));
@@ -119,7 +114,7 @@ static void run_entry(void *arg)
 	e->running = true;
 	e->runs++;
 	mark_busy(e->life, true);
-	for (uint64_t i = below(3); i > 0; i--)
+	for (uint64_t i = drawn_below(3); i > 0; i--)
 		act();
 	mark_busy(e->life, false);
 	e->running = false;
@@ -136,8 +131,8 @@ static void release_entry(void *arg, enum tw_fate fate)
 	else
 		sim_assert(fate == TW_FATE_CANCELLED && (e->barred || e->ends_unrun),
 			   "cancelled by nobody");
-	if (below(4) == 0)
-		cancel_one(&p.entries[below(ENTRIES)]);
+	if (drawn_below(4) == 0)
+		cancel_one(&p.entries[drawn_below(ENTRIES)]);
 	e->alive = false;
 	p.released++;
 }
@@ -177,12 +172,14 @@ static void submit_one(void)
 		e++;
 	if (e == p.entries + ENTRIES)
 		return;
-	*e = (struct entry){.alive = true, .life = p.strands[below(STRANDS)], .turn = p.turns++};
-	e->kind = below(2) ? AT_ONCE : (enum kind)(1 + below(3));
+	*e = (struct entry){
+	    .alive = true, .life = p.strands[drawn_below(STRANDS)], .turn = p.turns++};
+	e->kind = drawn_below(2) ? AT_ONCE : (enum kind)(1 + drawn_below(3));
 	if (e->kind != AT_ONCE)
-		e->delay_ns = 1 + below(2) * below(50 * MS) + (1 + below(4)) * 2 * MS;
+		e->delay_ns =
+		    1 + drawn_below(2) * drawn_below(50 * MS) + (1 + drawn_below(4)) * 2 * MS;
 	if (e->kind == SERIES)
-		e->period_ns = 1 + below(20 * MS);
+		e->period_ns = 1 + drawn_below(20 * MS);
 	e->submitted_ns = tw_service_now(tw_sim_service(p.sim));
 	e->due_ns = e->submitted_ns + e->delay_ns;
 	bool refused = e->life->closed;
@@ -233,7 +230,7 @@ static void open_strand(int slot)
 {
 	struct life *life = p.strands[slot] = &p.lives[p.lived++];
 	/* the first two stay to the end */
-	life->base = slot > 1 && below(3) == 0 ? p.strands[below(2)] : NULL;
+	life->base = slot > 1 && drawn_below(3) == 0 ? p.strands[drawn_below(2)] : NULL;
 	sim_eq(tw_strand_create(&life->strand, p.service,
 				life->base ? tw_strand_executor(life->base->strand) : NULL),
 	       0);
@@ -243,7 +240,7 @@ static void end_strand(int slot)
 {
 	struct life *life = p.strands[slot];
 	mark_closed(life);
-	if (below(2) || slot < 2 || p.lived == LIVES) {
+	if (drawn_below(2) || slot < 2 || p.lived == LIVES) {
 		bool inside = tw_strand_current() == life->strand;
 		sim_eq(tw_strand_close(life->strand, 0), inside ? -ETIMEDOUT : 0);
 		return;
@@ -255,15 +252,15 @@ static void end_strand(int slot)
 
 static void act(void)
 {
-	switch (below(12)) {
+	switch (drawn_below(12)) {
 	case 0:
 	case 1:
 	case 2:
-		cancel_one(&p.entries[below(ENTRIES)]);
+		cancel_one(&p.entries[drawn_below(ENTRIES)]);
 		break;
 	case 3:
-		if (below(12) == 0)
-			end_strand((int)below(STRANDS));
+		if (drawn_below(12) == 0)
+			end_strand((int)drawn_below(STRANDS));
 		break;
 	default:
 		submit_one();
@@ -290,13 +287,13 @@ static void open_program(uint64_t seed)
 
 static void end_program(void)
 {
-	sim_eq(tw_sim_run_for(p.sim, 100 * MS), 0);
+	sim_assert(tw_sim_run(p.sim, 100 * MS) >= 0, "run");
 	sim_eq(tw_sim_destroy(p.sim), -EBUSY);
 	for (int i = STRANDS - 1; i >= 0; i--) {
 		mark_closed(p.strands[i]);
 		sim_eq(tw_strand_close(p.strands[i]->strand, 0), 0);
 	}
-	sim_eq(tw_sim_run_until_idle(p.sim, TW_FOREVER), 0);
+	sim_eq(tw_sim_run(p.sim, TW_FOREVER), 0);
 	for (const struct entry *e = p.entries; e < p.entries + ENTRIES; e++)
 		sim_assert(!e->alive, "has not come to its end");
 	sim_eq(p.released, p.submitted);
@@ -308,7 +305,7 @@ static uint64_t run_program(uint64_t seed)
 {
 	open_program(seed);
 	for (int i = 0; i < STEPS; i++) {
-		if (below(3))
+		if (drawn_below(3))
 			act();
 		else
 			sim_go_on(p.sim);

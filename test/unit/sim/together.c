@@ -47,11 +47,6 @@ static struct {
 
 enum { TIMEOUT_MS = 30 };
 
-static uint64_t below(uint64_t bound)
-{
-	return tw_sim_random(p.sim, bound);
-}
-
 static void note(char what, const struct request *r)
 {
 	tell_fact((uint64_t)what << 32 | (uint64_t)(r - p.requests));
@@ -80,7 +75,7 @@ static void archive(void *arg)
 	r->archived++;
 	sim_assert(++p.archiving <= PERMITS, "more holders than permits");
 	note('a', r);
-	sim_eq(tw_schedule(p.service, below(5 * MS), free_archive, r, NULL), 0);
+	sim_eq(tw_schedule(p.service, drawn_below(5 * MS), free_archive, r, NULL), 0);
 }
 
 static int write_log(struct tw_turn *turn, void *arg)
@@ -89,12 +84,12 @@ static int write_log(struct tw_turn *turn, void *arg)
 	sim_assert(!p.logging, "two turns at once");
 	p.logging = true;
 	sim_assert(r->stage >= ANSWERED, "logged before its end");
-	if (below(3) == 0)
-		tw_sim_spend(p.sim, below(2 * MS));
+	if (drawn_below(3) == 0)
+		tw_sim_spend(p.sim, drawn_below(2 * MS));
 	r->turns++;
 	note('l', r);
 	p.logging = false;
-	return below(3) ? TW_TURN_DONE : TW_TURN_AGAIN;
+	return drawn_below(3) ? TW_TURN_DONE : TW_TURN_AGAIN;
 }
 
 static void log_done(void *arg, enum tw_fate fate, int result)
@@ -112,8 +107,8 @@ static void end_request(struct request *r, enum stage stage)
 					 .fn = write_log,
 					 .arg = r,
 					 .done = log_done,
-					 .priority = (enum tw_priority)(1 + below(5)),
-					 .delay_ns = below(2) * below(30 * MS)};
+					 .priority = (enum tw_priority)(1 + drawn_below(5)),
+					 .delay_ns = drawn_below(2) * drawn_below(30 * MS)};
 	sim_eq(tw_scheduler_submit_task(p.scheduler, &task, NULL), 0);
 }
 
@@ -124,7 +119,7 @@ static void backend_answers(void *arg)
 	struct request *r = arg;
 	p.at_backend--;
 	r->at_backend = false;
-	int answer = tw_job_complete(p.limiter, r->job, below(6) ? 0 : -EIO, NULL);
+	int answer = tw_job_complete(p.limiter, r->job, drawn_below(6) ? 0 : -EIO, NULL);
 	sim_assert(answer == 0 || answer == TW_JOB_LATE, "an attempt was completed already");
 }
 
@@ -135,7 +130,7 @@ static int call_backend(void *arg, struct tw_job_run *run)
 	sim_assert(!r->at_backend, "an attempt beside another");
 	r->at_backend = true;
 	r->job = run->job;
-	sim_eq(tw_schedule(p.service, below(20 * MS), backend_answers, r, NULL), 0);
+	sim_eq(tw_schedule(p.service, drawn_below(20 * MS), backend_answers, r, NULL), 0);
 	return TW_JOB_PENDING;
 }
 
@@ -202,9 +197,9 @@ static void handle(void *arg)
 	    .arg = r,
 	    .done = job_settled,
 	    .flags = TW_LIMITER_TASK_ASYNC,
-	    .priority = (int32_t)below(3),
-	    .retry = {.count = (uint32_t)below(3),
-		      .delay_ns = below(10 * MS),
+	    .priority = (int32_t)drawn_below(3),
+	    .retry = {.count = (uint32_t)drawn_below(3),
+		      .delay_ns = drawn_below(10 * MS),
 		      .jitter = TW_RETRY_JITTER_FULL}}; /* from the simulation's seed, too */
 	sim_eq(tw_limiter_submit_task(p.limiter, &job, &r->job), 0);
 }
@@ -230,10 +225,10 @@ static void lose(struct connection *connection)
 static void accept_one(void *arg)
 {
 	struct request *r = arg;
-	struct connection *connection = &p.connections[below(CONNECTIONS)];
+	struct connection *connection = &p.connections[drawn_below(CONNECTIONS)];
 	r->connection = connection;
 	r->turn = connection->sent;
-	if (below(60) == 0 && connection->open)
+	if (drawn_below(60) == 0 && connection->open)
 		lose(connection);
 	int sent = tw_strand_submit(connection->strand, handle, r);
 	sim_eq(sent, connection->open ? 0 : -ESHUTDOWN);
@@ -295,10 +290,10 @@ static uint64_t run_program(uint64_t seed)
 {
 	open_program(seed);
 	for (struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
-		sim_eq(tw_sim_submit(p.sim, accept_one, r), 0);
-		sim_eq(tw_sim_run_for(p.sim, below(3) * below(4 * MS)), 0);
+		sim_eq(tw_schedule(p.service, 0, accept_one, r, NULL), 0);
+		sim_assert(tw_sim_run(p.sim, drawn_below(3) * drawn_below(4 * MS)) >= 0, "run");
 	}
-	sim_eq(tw_sim_run_until_idle(p.sim, 3600 * SECOND), 0);
+	sim_eq(tw_sim_run(p.sim, 3600 * SECOND), 0);
 	check_ends();
 	uint64_t trace = trace_with_facts(p.sim);
 	close_program();
