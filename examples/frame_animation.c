@@ -12,6 +12,7 @@ enum { FPS = 60, FRAMES = 30 };
 
 struct animation {
 	tw_action_scheduler *frames;
+	tw_service *service;
 	uint64_t start_ns, worst_ns, frames_drawn;
 	sem_t done;
 };
@@ -26,7 +27,7 @@ static uint64_t lateness_ns(const struct animation *a, uint64_t now_ns)
 static int next_frame(tw_action *action, void *state)
 {
 	struct animation *a = state;
-	uint64_t late_ns = lateness_ns(a, tw_action_scheduler_now(a->frames));
+	uint64_t late_ns = lateness_ns(a, tw_service_now(a->service));
 	a->worst_ns = late_ns > a->worst_ns ? late_ns : a->worst_ns;
 	a->frames_drawn++;
 	printf("%*c  frame %" PRIu64 ", %.2f ms late\n", (int)a->frames_drawn, 'o', a->frames_drawn,
@@ -48,7 +49,7 @@ static int play(tw_service *service, struct animation *a)
 	if (r)
 		return r;
 	/* A moment after the frame clock's own start. */
-	a->start_ns = tw_action_scheduler_now(a->frames);
+	a->start_ns = tw_service_now(service);
 	tw_action *action = NULL;
 	r = tw_action_create(&action, a->frames, next_frame, NULL);
 	r = r ? r : tw_action_schedule(action, a, 0);
@@ -68,6 +69,7 @@ int main(void)
 	sem_init(&a.done, 0, 0);
 	if (tw_service_create(&service, &config) != 0)
 		return 1;
+	a.service = service;
 	int r = play(service, &a);
 	tw_service_destroy(service);
 	printf("the latest was %.2f ms after its instant\n", (double)a.worst_ns / 1e6);

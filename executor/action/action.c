@@ -36,7 +36,7 @@ static int config_check(const struct tw_action_scheduler_config *c)
 static void actions_free(struct tw__object *object)
 {
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object, object);
-	tw__free(scheduler->immediates.buckets);
+	tw__free(scheduler->immediates);
 }
 
 static const struct tw__object_kind actions_kind = {.size = sizeof(tw_action_scheduler),
@@ -67,6 +67,7 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object, object);
 	scheduler->origin = origin;
 	scheduler->config = config;
+	tw__line_init(&scheduler->timed);
 	tw__line_init(&scheduler->came);
 	tw__line_init(&scheduler->due);
 	tw__line_init(&scheduler->batches[0]);
@@ -85,7 +86,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 	struct tw__object *object = &scheduler->object;
 	if (tw__origin_inherited(&scheduler->origin)) {
 		struct tw__base base = tw__object_base(object);
-		if (scheduler->owned > scheduler->immediates.count)
+		if (scheduler->owned > scheduler->waiting)
 			return -EBUSY;
 		tw__object_dispose(object);
 		if (base.service)
@@ -102,11 +103,6 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 		tw__object_await(object, UINT64_MAX);
 	tw__object_destroy(object);
 	return 0;
-}
-
-uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler)
-{
-	return TW__ACTIONS_CHECK(__func__, scheduler) ? 0 : tw__actions_now(scheduler);
 }
 
 int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_scheduler_stats *out)
@@ -175,23 +171,18 @@ static void frame_came(void *arg)
 }
 
 /* A timer at the next instant start + n / fps after now, rounded up. */
-static int ask_for_frame(tw_action_scheduler *scheduler)
+static int ask_for_frame(tw_action_scheduler *scheduler, uint64_t now_ns)
 {
-	tw_service *service = scheduler->config.service;
-	uint64_t fps = scheduler->config.frames_per_second,
-		 passed_ns = tw__actions_now(scheduler) - scheduler->start_ns;
-	unsigned __int128 second = 1000000000;
-	uint64_t n = (uint64_t)((unsigned __int128)passed_ns * fps / second) + 1,
-		 at_ns = scheduler->start_ns +
-			 (uint64_t)(((unsigned __int128)n * second + fps - 1) / fps);
-	if (tw__beyond_range(service, at_ns))
-		return -ERANGE; /* told after the unlock */
+	uint64_t fps = scheduler->config.frames_per_second, start_ns = scheduler->start_ns;
+	unsigned __int128 second = 1000000000,
+			  n = (now_ns - start_ns) * (unsigned __int128)fps / second + 1;
+	uint64_t at_ns = start_ns + (uint64_t)((n * second + fps - 1) / fps);
 	return tw__object_delay(&scheduler->object, TW_TASK_AT, at_ns, frame_came, scheduler,
 				&scheduler->frame);
 }
 
 /* Moves the action into the open batch, and requests the batch's turn. */
-static int join_batch(struct tw_action *action)
+static int join_batch(struct tw_action *action, uint64_t now_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	const struct tw_action_scheduler_config *config = &scheduler->config;
@@ -199,7 +190,7 @@ static int join_batch(struct tw_action *action)
 		int r = 0;
 		if (!(config->flags & TW_ACTION_FLAG_BY_CALLER))
 			r = config->kind == TW_ACTION_KIND_FRAME
-				? ask_for_frame(scheduler)
+				? ask_for_frame(scheduler, now_ns)
 				: (tw__actions_ask_for_work(scheduler), 0);
 		else if (config->wanted)
 			config->wanted(config->wanted_arg, true);
@@ -223,9 +214,8 @@ static void on_due(void *arg)
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__object_lock(&scheduler->object);
-	if (action->timed && action->timer.id == tw_self().id) {
-		action->timed = false;
-		scheduler->stats.armed--;
+	if (action->line == &scheduler->timed && action->timer.id == tw_self().id) {
+		tw__action_leave(action);
 		tw__action_join(action, scheduler->flushing ? &scheduler->due : &scheduler->came);
 		if (!scheduler->flushing)
 			tw__actions_ask_for_work(scheduler);
@@ -238,15 +228,10 @@ static void on_due(void *arg)
 static int set_timer(struct tw_action *action, uint64_t at_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	tw_service *service = scheduler->config.service;
 	tw_timer timer;
 	int r = -ENOENT;
-	if (!service)
-		return -EINVAL; /* told after the unlock */
-	if (tw__beyond_range(service, at_ns))
-		return -ERANGE; /* told after the unlock */
-	if (action->timed)
-		r = tw_reset_at(service, action->timer, at_ns);
+	if (action->line == &scheduler->timed)
+		r = tw_reset_at(scheduler->config.service, action->timer, at_ns);
 	if (r != -ENOENT && r != -EBUSY && r != -ECANCELED)
 		return r;
 	r = tw__object_delay(&scheduler->object, TW_TASK_AT, at_ns, on_due, action, &timer);
@@ -255,15 +240,13 @@ static int set_timer(struct tw_action *action, uint64_t at_ns)
 	tw__action_detach(action);
 	action->references++;
 	action->timer = timer;
-	action->timed = true;
-	scheduler->stats.armed++;
+	tw__action_join(action, &scheduler->timed);
 	return 0;
 }
 
 /* The nominal instant. In the action's own run with the same delay: the next in phase. */
-static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
+static uint64_t next_due(const struct tw_action *action, uint64_t delay_ns, uint64_t now_ns)
 {
-	uint64_t now_ns = tw__actions_now(action->scheduler);
 	bool within = action->running && tw__actions_mine(action->scheduler);
 	if (!within || !delay_ns || delay_ns != action->ran_delay_ns)
 		return now_ns + delay_ns;
@@ -274,14 +257,13 @@ static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 }
 
 /* If that fails, the action stays as it was. The lock is held. */
-static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context)
+static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context,
+	       uint64_t now_ns)
 {
 	enum tw_action_kind kind = action->scheduler->config.kind;
 	if (action->closed)
 		return -ECANCELED;
-	if (delay_ns > TW_MAX_DELAY_NS)
-		return -ERANGE; /* told after the unlock */
-	uint64_t due_ns = next_due(action, delay_ns);
+	uint64_t due_ns = next_due(action, delay_ns, now_ns);
 	int r = 0;
 	if (delay_ns || kind == TW_ACTION_KIND_ASYNC) {
 		r = set_timer(action, due_ns);
@@ -289,7 +271,7 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
 		tw__action_detach(action);
 		tw__action_join(action, &action->scheduler->due);
 	} else {
-		r = join_batch(action);
+		r = join_batch(action, now_ns);
 	}
 	if (r)
 		return r;
@@ -300,17 +282,22 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
 	return 0;
 }
 
-/* Without the lock. */
-static int arm_tell(int error, uint64_t delay_ns)
+/* Whether a timer can be set for this delay, or for the next frame. Without the lock. */
+static int range_check(const char *call, const tw_action_scheduler *scheduler, uint64_t delay_ns,
+		       uint64_t now_ns)
 {
-	static const char call[] = "tw_action_schedule";
-	if (error == -EINVAL)
-		return tw__refuse(error, call, "a delay needs a scheduler with a service");
-	if (error != -ERANGE)
-		return error;
-	if (!delay_ns)
-		return tw__refuse(error, call, "the clock is at the end of its range");
-	return tw__bad(error, call, "delay_ns");
+	tw_service *service = scheduler->config.service;
+	enum tw_action_kind kind = scheduler->config.kind;
+	bool by_timer = kind == TW_ACTION_KIND_FRAME || kind == TW_ACTION_KIND_ASYNC;
+	uint64_t soonest_ns = delay_ns || !by_timer ? delay_ns : 1000000000; /* a frame at most */
+	if (delay_ns && !service && delay_ns <= TW_MAX_DELAY_NS)
+		return tw__refuse(-EINVAL, call, "a delay needs a scheduler with a service");
+	if (delay_ns <= TW_MAX_DELAY_NS &&
+	    (!service || !soonest_ns || !tw__beyond_range(service, now_ns + soonest_ns)))
+		return 0;
+	if (delay_ns)
+		return tw__bad(-ERANGE, call, "delay_ns");
+	return tw__refuse(-ERANGE, call, "the clock is at the end of its range");
 }
 
 /* An idle queue runs what it has now. */
@@ -321,37 +308,37 @@ int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
 	void *context = tw__context_capture();
+	uint64_t now_ns = tw__actions_now(scheduler);
+	r = range_check(__func__, scheduler, delay_ns, now_ns);
 	tw__object_lock(&scheduler->object);
-	r = arm(action, state, delay_ns, context);
+	if (!r)
+		r = arm(action, state, delay_ns, context, now_ns);
 	scheduler->stats.refused += r && r != -EINVAL;
 	if (!r && scheduler->config.kind == TW_ACTION_KIND_QUEUE && !scheduler->flushing)
 		failure = tw__actions_flush(scheduler);
 	tw__actions_unlock(scheduler, 0);
-	return r ? arm_tell(r, delay_ns) : failure;
+	return r ? r : failure;
 }
 
 /* ------------------------------------------------------------------- immediates */
 
-/* A hash table by number, chained through the actions, as large as many wait at a time. */
+/* At least half of the table is free: it grows with how many wait at a time. */
 static bool make_room(tw_action_scheduler *scheduler)
 {
-	struct tw__immediates *all = &scheduler->immediates, former = *all;
-	if (all->count < all->room)
+	uint64_t former = scheduler->room, room = former ? 2 * former : 16;
+	struct tw_action **waiting = scheduler->immediates;
+	if (2 * scheduler->waiting < former)
 		return true;
-	uint64_t twice = all->room ? 2 * all->room : 16;
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): buckets are pointers */
-	struct tw_action **buckets = tw__alloc_zeroed(twice, sizeof(*buckets)), *action;
-	if (!buckets)
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers */
+	struct tw_action **table = tw__alloc_zeroed(room, sizeof(*table));
+	if (!table)
 		return false;
-	all->buckets = buckets;
-	all->room = twice;
-	for (uint64_t i = 0; i < former.room; i++)
-		while ((action = former.buckets[i])) {
-			former.buckets[i] = action->chain;
-			action->chain = NULL;
-			*tw__immediate_link(scheduler, action->immediate_id) = action;
-		}
-	tw__free(former.buckets);
+	scheduler->immediates = table;
+	scheduler->room = room;
+	for (uint64_t i = 0; i < former; i++)
+		if (waiting[i]) /* two that differ in the former low bits differ in these */
+			*tw__immediate_at(scheduler, waiting[i]->immediate_id) = waiting[i];
+	tw__free(waiting);
 	return true;
 }
 
@@ -378,26 +365,30 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	if (r)
 		return r;
 	void *context = tw__context_capture();
+	uint64_t now_ns = tw__actions_now(scheduler);
+	r = range_check(__func__, scheduler, 0, now_ns);
 	tw__object_lock(&scheduler->object);
 	struct tw_action *action =
-	    make_room(scheduler) ? new_action(scheduler, call_immediate, NULL) : NULL;
-	r = action ? join_batch(action) : -ENOMEM;
+	    !r && make_room(scheduler) ? new_action(scheduler, call_immediate, NULL) : NULL;
+	if (!r)
+		r = action ? join_batch(action, now_ns) : -ENOMEM;
 	if (!r) {
+		do /* a place that is taken: an older one waits */
+			action->immediate_id = ++scheduler->last_id;
+		while (*tw__immediate_at(scheduler, action->immediate_id));
+		*tw__immediate_at(scheduler, action->immediate_id) = action;
+		scheduler->waiting++;
 		action->immediate = fn;
 		action->state = arg;
 		action->context = context;
-		action->immediate_id = ++scheduler->immediates.last;
-		scheduler->immediates.count++;
-		*tw__immediate_link(scheduler, action->immediate_id) = action;
 		if (out)
 			out->id = action->immediate_id;
-	} else if (action) {
+	} else {
 		scheduler->stats.refused++;
-		tw__action_disown(action);
+		if (action)
+			tw__action_disown(action);
 	}
 	tw__actions_unlock(scheduler, 0);
-	if (r == -ERANGE)
-		return tw__refuse(r, __func__, "the clock is at the end of its range");
 	return r;
 }
 
@@ -408,7 +399,9 @@ int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 		return r;
 	tw__object_lock(&scheduler->object);
 	struct tw_action *action =
-	    scheduler->immediates.room ? *tw__immediate_link(scheduler, immediate.id) : NULL;
+	    scheduler->room ? *tw__immediate_at(scheduler, immediate.id) : NULL;
+	if (action && action->immediate_id != immediate.id)
+		action = NULL;
 	if (action && tw__action_close(action, TW_FATE_CANCELLED))
 		tw__action_release(action);
 	tw__actions_unlock(scheduler, 0);

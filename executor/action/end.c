@@ -1,5 +1,5 @@
 /*
- * Ends of actions: leaving a line or a timer, close, release, wait. Calls executor/base.
+ * Ends of actions: leaving a line, close, release, wait. Calls executor/base.
  *
  * An open action ends once: in the call that closes it, or if it runs then, when its run has
  * returned. The thread that ends it calls its release, without the lock. Until that has returned
@@ -47,55 +47,42 @@ static void call_off(tw_action_scheduler *scheduler)
 	}
 }
 
-struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id)
+void tw__action_join(struct tw_action *action, struct tw__line *line)
 {
-	struct tw__immediates *all = &scheduler->immediates;
-	struct tw_action **link = &all->buckets[id & (all->room - 1)];
-	while (*link && (*link)->immediate_id != id)
-		link = &(*link)->chain;
-	return link;
+	TW_ASSERT(!action->line);
+	action->line = line;
+	tw__line_append(line, tw__in_line_link(&action->place));
+	action->scheduler->stats.armed++;
 }
 
 void tw__action_leave(struct tw_action *action)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	TW_ASSERT(action->line);
 	tw__line_leave(action->line, &action->place);
 	action->line = NULL;
 	scheduler->stats.armed--;
 	if (!action->immediate)
 		return;
-	*tw__immediate_link(scheduler, action->immediate_id) = action->chain;
-	scheduler->immediates.count--;
+	*tw__immediate_at(scheduler, action->immediate_id) = NULL;
+	scheduler->waiting--;
 	tw__action_disown(action);
 }
 
 void tw__action_detach(struct tw_action *action)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	const struct tw__line *line = action->line;
+	struct tw__line *line = action->line;
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
-	if (action->timed) {
-		action->timed = false;
-		scheduler->stats.armed--;
-		TW_ASSERT(action->references > 1); /* the timer's, and the caller's */
+	if (!line)
+		return;
+	if (line == &scheduler->timed) /* the timer's reference is not the last one */
 		action->references -= tw__object_undelay(&scheduler->object, action->timer);
-	} else if (line) {
-		tw__action_leave(action);
-		if (line == scheduler->open && !line->first)
-			call_off(scheduler);
-	}
+	tw__action_leave(action);
+	if (line == scheduler->open && !line->first)
+		call_off(scheduler);
 }
 
 /* ---------------------------------------------------------------- close and release */
-
-void tw__action_ended(struct tw_action *action)
-{
-	TW_ASSERT_TINY_LOCKED(&action->scheduler->object.lock);
-	action->releasing = action->release != NULL;
-	action->releaser = pthread_self();
-	action->references++;
-}
 
 bool tw__action_close(struct tw_action *action, enum tw_fate fate)
 {
@@ -103,12 +90,14 @@ bool tw__action_close(struct tw_action *action, enum tw_fate fate)
 	if (action->closed)
 		return false;
 	action->closed = true;
+	action->releasing = action->release != NULL;
 	action->fate = fate;
-	bool ends_here = !action->running;
-	if (ends_here)
-		tw__action_ended(action); /* first: it is referenced */
+	action->references++;
 	tw__action_detach(action);
-	return ends_here;
+	if (action->running)
+		return false;
+	action->thread = pthread_self();
+	return true;
 }
 
 void tw__action_release(struct tw_action *action)
@@ -138,9 +127,7 @@ static bool is_busy(const struct tw_action *action)
 
 static enum tw_outcome outcome_of(const struct tw_action *action)
 {
-	return is_busy(action)                 ? TW_RUNNING
-	       : action->line || action->timed ? TW_CANCELLED
-					       : TW_GONE;
+	return is_busy(action) ? TW_RUNNING : action->line ? TW_CANCELLED : TW_GONE;
 }
 
 /* Something of the action runs. The lock is held. The work may destroy the action meanwhile. */
@@ -148,8 +135,7 @@ static int await_end(struct tw_action *action, uint64_t timeout_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	if ((action->running && tw__actions_mine(scheduler)) ||
-	    (action->releasing && pthread_equal(action->releaser, pthread_self())))
+	if (pthread_equal(action->thread, pthread_self()))
 		return TW_SELF;
 	action->references++;
 	while (is_busy(action) && tw__object_await(&scheduler->object, deadline_ns))
@@ -205,7 +191,7 @@ int tw_action_state(tw_action *action)
 	if (r)
 		return r;
 	tw__object_lock(&action->scheduler->object);
-	bool closed = action->closed, armed = action->line || action->timed;
+	bool closed = action->closed, armed = action->line;
 	tw__object_unlock(&action->scheduler->object);
 	return closed  ? TW_ACTION_STATE_CLOSED
 	       : armed ? TW_ACTION_STATE_ARMED

@@ -3,6 +3,8 @@
 #include "executor/action/internal.h"
 #include "mpsc/base/process.h"
 
+/* --------------------------------------------------------------------------- a run */
+
 static void begin(tw_action_scheduler *scheduler)
 {
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
@@ -11,7 +13,10 @@ static void begin(tw_action_scheduler *scheduler)
 	scheduler->flusher = pthread_self();
 }
 
-/* --------------------------------------------------------------------------- a run */
+static struct tw_action *first_of(const struct tw__line *line)
+{
+	return line->first ? TW__OWNER(struct tw_action, place, line->first) : NULL;
+}
 
 /* Calls `failed`. The action is referenced. The lock is held; it is released meanwhile. */
 static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
@@ -42,13 +47,15 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__line *line)
 	struct tw_action *action;
 	size_t n = 0;
 	tw__line_init(&closed);
-	for (; (action = tw__action_of(line->first)); n++) {
+	for (; (action = first_of(line)); n++) {
 		tw__action_close(action, TW_FATE_DROPPED); /* it waits, so it ends here */
 		tw__line_append(&closed, tw__in_line_link(&action->place));
 	}
 	scheduler->stats.closed_by_failure += n;
-	while (closed.first)
-		tw__action_release(tw__action_of(tw__line_pop(&closed)));
+	while ((action = first_of(&closed))) {
+		tw__line_pop(&closed);
+		tw__action_release(action);
+	}
 	return n;
 }
 
@@ -62,6 +69,7 @@ static int run_action(struct tw_action *action, void *state, void *context, stru
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__inside inside;
 	action->running = true;
+	action->thread = pthread_self();
 	action->ran_delay_ns = action->delay_ns;
 	action->ran_due_ns = action->due_ns;
 	scheduler->stats.runs++;
@@ -73,12 +81,8 @@ static int run_action(struct tw_action *action, void *state, void *context, stru
 	tw__inside_end(&inside);
 	tw__object_lock(&scheduler->object);
 	action->running = false;
-	bool ended = action->closed;
-	if (ended)
-		tw__action_ended(action);
-	else
-		/* planted: failed_goes_on */
-		ended = failure && tw__action_close(action, TW_FATE_FIRED);
+	/* planted: failed_goes_on */
+	bool ended = action->closed || (failure && tw__action_close(action, TW_FATE_FIRED));
 	tw__object_ring(&scheduler->object);
 	if (failure) {
 		scheduler->stats.failures++;
@@ -112,7 +116,7 @@ static int flush(tw_action_scheduler *scheduler, struct tw__line *line, bool tol
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
 	scheduler->stats.flushes += line->first != 0;
 	while (most-- && line->first && !(first && cancels)) {
-		struct tw_action *action = tw__action_of(line->first);
+		struct tw_action *action = first_of(line);
 		action->references++;
 		tw__action_leave(action);
 		if (is_refused(action)) {
@@ -160,7 +164,7 @@ static void serve(tw_action_scheduler *scheduler)
 			flush_batch(scheduler, true);
 		} else {
 			if (!scheduler->due.first) { /* the first that came begins a flush */
-				struct tw_action *action = tw__action_of(scheduler->came.first);
+				struct tw_action *action = first_of(&scheduler->came);
 				tw__action_leave(action);
 				tw__action_join(action, &scheduler->due);
 			}
@@ -211,7 +215,7 @@ static int run_here(struct tw_action *action, void *state, void *context)
 		return -ECANCELED;
 	if (action->running || (scheduler->flushing && !nested))
 		return -EBUSY;
-	if (action->line || action->timed)
+	if (action->line)
 		context = action->context;
 	if (!nested)
 		begin(scheduler);

@@ -1,26 +1,26 @@
 /*
  * The inside of actions (contract: tickwheel/action.h).
  *
- *     end.c      leaving a line or a timer; close, release, wait
+ *     end.c      leaving a line; close, release, wait
  *     flush.c    runs due actions
  *     action.c   schedulers, arming, what brings the turns of ASAP and FRAME, immediates
  *
  * The lock of the scheduler's object guards all. It is not held while user code runs, except
  * `wanted`. The thread that unlocks submits the work.
  *
- * An armed action is
+ * An armed action is in one line:
  *
- *   timed          Its timer moves it to `came`, if the action still names that timer (tw_self).
- *   in `came`      It begins a flush of its own.
- *   in `due`       It belongs to the flush under way: it has begun it, or comes due meanwhile.
- *   in a batch     Actions join the open one. A flush makes the other one the open one, and then
- *                  runs the former: what arrives meanwhile waits for the next flush.
+ *   timed      Its timer moves it on, if the action still names that timer (tw_self).
+ *   came       It begins a flush of its own.
+ *   due        It belongs to the flush under way: it has begun it, or comes due meanwhile.
+ *   batches    Actions join the open one. A flush makes the other one the open one, and then runs
+ *              the former: what arrives meanwhile waits for the next flush.
  *
  * Only the flusher runs actions of the scheduler and calls `failed`. Other threads leave an action
  * in a line or set `turn`. The flusher looks for both and stops being the flusher under one hold of
  * the lock. It has a bound (flush.c). If it leaves something, `work` is out.
  *
- * References of an action: its owner, its run, its end until the release has returned, a waiter,
+ * References of an action: its owner, its run, its close until the release has returned, a waiter,
  * and each timer. Users of the object: its creator, each action, each timer, and work that is out.
  */
 #ifndef TW_EXECUTOR_ACTION_H
@@ -37,26 +37,19 @@ struct tw_action {
 	tw_action_release_fn *release;
 	tw_fn *immediate; /* or NULL */
 	uint64_t immediate_id;
-	struct tw_action *chain; /* the next immediate of the bucket */
 
 	void *state, *context;             /* of the arming */
 	uint64_t delay_ns, due_ns;         /* of the arming; due: the nominal instant */
 	uint64_t ran_delay_ns, ran_due_ns; /* of the run under way, or the last one */
-	struct tw__line *line;             /* that it is in, or NULL */
+	struct tw__line *line;             /* that it is in; NULL: it is not armed */
 	struct tw__in_line place;
-	tw_timer timer;
-	bool timed;
+	tw_timer timer; /* in `timed` */
 
-	bool closed, running, owned;
-	bool releasing; /* from its end until its release has returned */
-	pthread_t releaser;
-	enum tw_fate fate; /* if closed */
+	bool owned, running, closed;
+	bool releasing;   /* closed, and its release has not returned */
+	pthread_t thread; /* that runs it, or calls its release */
+	enum tw_fate fate;
 	uint32_t references;
-};
-
-struct tw__immediates {
-	struct tw_action **buckets; /* by the low bits of the id */
-	uint64_t room, count, last;
 };
 
 struct tw_action_scheduler {
@@ -67,14 +60,17 @@ struct tw_action_scheduler {
 
 	bool flushing;
 	pthread_t flusher;
-	struct tw__line came, due, batches[2];
+	struct tw__line timed, came, due, batches[2];
 	struct tw__line *open; /* of the batches: what is armed with delay 0 joins it */
 	bool turn;             /* the open batch's turn has come */
 	bool requested;        /* that turn is requested from the host */
 	bool submit;           /* the thread that unlocks submits the work */
 	tw_timer frame;        /* of the open batch; zero: none */
 
-	struct tw__immediates immediates;
+	/* Those that wait, by the low bits of their ids, each in its own place. */
+	struct tw_action **immediates;
+	uint64_t room, waiting, last_id;
+
 	uint64_t owned;
 	struct tw_action_scheduler_stats stats;
 };
@@ -103,24 +99,16 @@ static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 	return scheduler->flushing && pthread_equal(scheduler->flusher, pthread_self());
 }
 
-static inline uint64_t tw__actions_now(tw_action_scheduler *scheduler)
+static inline uint64_t tw__actions_now(const tw_action_scheduler *scheduler)
 {
 	tw_service *service = scheduler->config.service;
 	return service ? tw_service_now(service) : tw_clock_now(tw_clock_monotonic());
 }
 
-static inline struct tw_action *tw__action_of(tw__link link)
+/* The place of an immediate with this id. There is a table. */
+static inline struct tw_action **tw__immediate_at(tw_action_scheduler *scheduler, uint64_t id)
 {
-	return link ? TW__OWNER(struct tw_action, place, link) : NULL;
-}
-
-/* The action is in no line, and not timed. */
-static inline void tw__action_join(struct tw_action *action, struct tw__line *line)
-{
-	TW_ASSERT(!action->line && !action->timed);
-	action->line = line;
-	tw__line_append(line, tw__in_line_link(&action->place));
-	action->scheduler->stats.armed++;
+	return &scheduler->immediates[id & (scheduler->room - 1)];
 }
 
 /* ------------------------------------------------------------ end.c, under the lock */
@@ -131,23 +119,20 @@ void tw__action_put(struct tw_action *action);
 /* Does nothing the second time. */
 void tw__action_disown(struct tw_action *action);
 
-/* The action leaves its line. An immediate also leaves its table, and is disowned. */
+/* The action is in no line. */
+void tw__action_join(struct tw_action *action, struct tw__line *line);
+
+/* An armed action leaves its line. An immediate also leaves its table, and is disowned. */
 void tw__action_leave(struct tw_action *action);
 
-/* An armed action leaves its line or timer. */
+/* The same, and its timer or the turn that nobody else wants is cancelled. */
 void tw__action_detach(struct tw_action *action);
 
-/* The link to an immediate, or the last one of its bucket. */
-struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id);
-
 /*
- * Closes the action, and takes it from its line or timer. True: it has ended here, and the caller
- * calls tw__action_release. False: it was closed before, or it runs: the end of its run is its end.
+ * Closes the action, and detaches it. True: the caller calls tw__action_release. False: it was
+ * closed before, or it runs: the end of its run is its end.
  */
 bool tw__action_close(struct tw_action *action, enum tw_fate fate);
-
-/* A closed action has ended. The caller calls tw__action_release. */
-void tw__action_ended(struct tw_action *action);
 
 /* Calls the release, with the lock released. The action may be gone afterwards. */
 void tw__action_release(struct tw_action *action);

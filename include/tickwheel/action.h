@@ -125,13 +125,6 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out,
  */
 TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
 
-/*
- * Tells a scheduler's time, in nanoseconds: the service's clock, else tw_clock_monotonic().
- *
- * Returns: the time.
- */
-TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
-
 /* ------------------------------------------------------------------- actions */
 
 /*

@@ -1,11 +1,13 @@
 #include "actions.h"
 
+#include "executor/action/internal.h"
+
 int work_run(tw_action *action, void *state)
 {
 	struct work *work = state;
 	if (work->log && work->log->count < LOG_MOST) {
 		work->log->ids[work->log->count] = work->id;
-		work->log->at_ns[work->log->count++] = tw_action_scheduler_now(work->scheduler);
+		work->log->at_ns[work->log->count++] = tw__actions_now(work->scheduler);
 	}
 	work->runs++;
 	if (work->rearms > 0) {

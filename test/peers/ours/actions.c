@@ -27,7 +27,7 @@ struct actions {
 
 static int64_t now_ms(const struct actions *a)
 {
-	return (int64_t)((tw_action_scheduler_now(a->scheduler) - a->fixture.start_ns) / MS);
+	return (int64_t)((tw_service_now(a->fixture.service) - a->fixture.start_ns) / MS);
 }
 
 static struct actions player;

@@ -48,7 +48,7 @@ Test(action_bounds, call_that_runs_an_action_gives_its_thread_back)
 {
 	static struct work works[MANY];
 	struct work mine = {.log = &notes, .id = -1, .act = bring_next};
-	scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
+	mine.scheduler = scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	arm_many(works);
 	expect_eq(tw_action_create(&mine.action, scheduler, work_run, NULL), 0);
 	expect_eq(tw_action_run(mine.action, &mine), 0);

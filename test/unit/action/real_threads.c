@@ -205,10 +205,8 @@ static void reach_its_time(void *unused)
 }
 
 /* The nth step of the advance meets the move. Returns whether there is one. */
-static bool move_at(unsigned nth, int *not_yet_run)
+static bool move_at(tw_action_scheduler *scheduler, unsigned nth, int *not_yet_run)
 {
-	rig_open(&moved_rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(moved_rig.service, TW_ACTION_KIND_ASYNC);
 	moved = (struct work){0};
 	work_schedule(&moved, scheduler, MS);
 	bool met = interleave(nth, reach_its_time, NULL, move_it, NULL);
@@ -218,8 +216,6 @@ static bool move_at(unsigned nth, int *not_yet_run)
 	rig_advance(&moved_rig, HOUR);
 	expect_eq(moved.runs, runs + 1);
 	expect_eq(tw_action_destroy(moved.action), TW_GONE);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-	rig_close(&moved_rig);
 	return met;
 }
 
@@ -228,8 +224,12 @@ Test(action_real_threads, that_is_moved_when_its_timer_is_claimed_runs_at_its_ne
 {
 	unsigned nth = 1;
 	int not_yet_run = 0;
-	while (move_at(nth, &not_yet_run))
+	rig_open(&moved_rig, NULL);
+	tw_action_scheduler *scheduler = scheduler_on(moved_rig.service, TW_ACTION_KIND_ASYNC);
+	while (move_at(scheduler, nth, &not_yet_run))
 		nth++;
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	rig_close(&moved_rig);
 	if (INTERLEAVES) {
 		expect_gt(not_yet_run, 0);
 		expect_gt(nth, (unsigned)not_yet_run);
