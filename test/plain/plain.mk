@@ -54,8 +54,8 @@ check-tsan-units: deps-build ## all unit tests under ThreadSanitizer; check-tsan
 # quarter of an hour, so these are the suites in which each layer makes, reuses and frees memory.
 memcheck_suites := mpsc_lane timer_slots base_handles base_layers scheduler_bounds \
 	timer_cancel timer_release timer_handles timer_reset close close_groups group_end service_sizes \
-	action action_batch action_immediate context limiter semaphore scheduler_ends \
-	scheduler_host limiter_close strand_close runs_work
+	action action_batch action_immediate context limiter semaphore scheduler \
+	scheduler_host limiter_close strand runs_work
 under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} \
 	valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
 	$(1) --patience 40 --without test/plain/not_memcheck --filter '{}/*'

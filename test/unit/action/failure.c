@@ -2,36 +2,9 @@
  * What a failure does: it closes its action, and the others only if the scheduler is configured to.
  * Each failure is reported once.
  */
-#include "test/support/action_script.h"
 #include "test/support/action_suite.h"
 
 TestSuite(action_failure, .fini = close_left, .timeout = 30);
-
-static const struct script failures[] = {
-    {"a failure spares its batch, and the flush returns the first",
-     {{"given asap caller; arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; flush",
-       "wanted, run 0, run 1, run 2, run 3, failed 13 of 3, run 4, 11"},
-      {"state 0..4; stats failures closed_by_failure untold",
-       "IDLE, CLOSED, IDLE, CLOSED, IDLE, failures=2, closed_by_failure=0, untold=0"}}},
-    {"one that no call returns is told each time",
-     {{"given frame; arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; drive 1000; state 0..4",
-       "@17 run 0, run 1, failed 11 of 1, run 2, run 3, failed 13 of 3, run 4, @1000 IDLE, "
-       "CLOSED, IDLE, CLOSED, IDLE"}}},
-    {"an action that a closed strand refuses is armed again in failed",
-     {{"given queued strand [again 1 delay=1]; close_strand; arm 1 delay=1; advance 3; state 1",
-       "@1 failed ESHUTDOWN of 1, @2 failed ESHUTDOWN of 1, @3 failed ESHUTDOWN of 1, ARMED"}}},
-    {"a strand that is closed under a frame refuses each once, and nothing asks again",
-     {{"given frame strand; arm 0 1; immediate 2; close_strand; drive 50; stats turns armed runs",
-       "number 1, @17 failed ESHUTDOWN of 0, failed ESHUTDOWN of 1, failed ESHUTDOWN, @50 turns=1, "
-       "armed=0, runs=0"},
-      {"drive 1000; state 0 1", "@1050 IDLE, IDLE"},
-      {"again 0 1 delay=1; drive 50", "@1051 failed ESHUTDOWN of 0, failed ESHUTDOWN of 1"}}},
-};
-
-Test(action_failure, failures)
-{
-	PLAY(&action_stage, NULL, failures);
-}
 
 /* ------------------------------------------------------------------ refusals */
 

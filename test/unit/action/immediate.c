@@ -2,7 +2,6 @@
 #include <malloc.h>
 
 #include "executor/action/internal.h"
-#include "test/support/action_script.h"
 #include "test/support/action_suite.h"
 
 TestSuite(action_immediate, .fini = close_left, .timeout = 30);
@@ -10,31 +9,6 @@ TestSuite(action_immediate, .fini = close_left, .timeout = 30);
 static void count(void *arg)
 {
 	++*(int *)arg;
-}
-
-static const struct script immediates[] = {
-    {"runs once in the next turn and is numbered from one",
-     {{"given asap caller; immediate 1 2; -; flush", "wanted, number 1, number 2, -, run 1, run 2"},
-      {"flush; immediate 3; clear 3", "wanted, number 3, unwanted, CANCELLED"}}},
-    {"cleared, it does not run; to clear it again or afterwards is harmless",
-     {{"given asap caller; immediate 1 2; clear 1; clear 1; flush; clear 2; clear 2",
-       "wanted, number 1, number 2, CANCELLED, GONE, run 2, GONE, GONE"}}},
-    {"cleared inside a turn, it pulls no later one in",
-     {{"given asap caller; immediate 1 {clear 1 2; immediate 3}; immediate 2; flush",
-       "wanted, number 1, number 2, run 1, GONE, CANCELLED, wanted, number 3"},
-      {"flush", "run 3"}}},
-    {"it takes its turn among actions and is closed by their failure",
-     {{"given asap caller cancel_batch; immediate 1; arm 2 fails=1; immediate 3; flush; clear 3; "
-       "stats actions",
-       "wanted, number 1, number 2, run 1, run 2, 1, GONE, actions=1"}}},
-    {"a scheduler with one waiting is busy",
-     {{"given asap caller; immediate 1; destroy_scheduler; clear 1",
-       "wanted, number 1, EBUSY, unwanted, CANCELLED"}}},
-};
-
-Test(action_immediate, immediates)
-{
-	PLAY(&action_stage, NULL, immediates);
 }
 
 Test(action_immediate, many_are_set_and_cleared_in_any_order)

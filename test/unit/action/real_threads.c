@@ -10,7 +10,7 @@
 #include "test/support/actions.h"
 #include "test/support/shot.h"
 
-TestSuite(action_real_threads, .timeout = 60);
+TestSuite(action_real_threads, .timeout = 120);
 
 struct slow {
 	tw_action *action; /* for arm */

@@ -2,22 +2,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "test/support/scheduler_script.h"
 #include "test/support/work_suite.h"
 
 TestSuite(scheduler_bounds, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-static const struct script expired_ones[] = {
-    {"an expired task that yields works for a slice in each turn",
-     {{"submit 1 timeout=-1 eager units=13 each=1; run", "wanted, late 1, @5 left 8, MORE"},
-      {"run", "late 1, @10 left 3, MORE"},
-      {"run", "late 1, @13 left 0, 1 done, IDLE"}}},
-};
-
-Test(scheduler_bounds, expired)
-{
-	PLAY(&scheduler_stage, NULL, expired_ones);
-}
 
 static int spend_and_end(struct job *job, struct tw_turn *turn)
 {

@@ -3,43 +3,8 @@
 
 #include "test/support/eager_executor.h"
 #include "test/support/host_suite.h"
-#include "test/support/scheduler_script.h"
 
 TestSuite(scheduler_host, .fini = close_left, .timeout = 60);
-
-static const struct script hosts[] = {
-    {"the executor gets one piece of work, and another for each slice",
-     {{"given host; submit 0 1 units=4 each=2; waiting; stats host_requested; next; waiting; hold",
-       "1 wait, host_requested=1, turn 0, @6 left 1, 1 wait"},
-      {"next; waiting; hold", "turn 0, @8 left 0, 0 done, turn 1, @12 left 2, 1 wait"},
-      {"next; waiting; stats host_requests slices host_requested",
-       "turn 1, @16 left 0, 1 done, 0 wait, host_requests=3, slices=3, host_requested=0"}}},
-    {"nothing is requested while the loop runs",
-     {{"given host; submit 1 {submit 2; waiting}; next; waiting; stats host_requests",
-       "turn 1, 0 wait, 1 done, turn 2, 2 done, 0 wait, host_requests=1"}}},
-    {"a delayed task requests the host",
-     {{"given host; submit 1 delay=3; waiting; drive 3; waiting",
-       "0 wait, @3 1 wait, turn 1, 1 done"}}},
-    {"refused work is offered again in each of the driver's turns",
-     {{"given host; refuse 3; submit 1; drive 0; drive 0; waiting; drive 0; waiting",
-       "0 wait, 1 wait, turn 1, 1 done"}}},
-    {"an inline host runs a slice in each of the driver's turns",
-     {{"given inline; submit 1 units=6 each=2; drive 0", "turn 1, @6 left 3"},
-      {"drive 0", "turn 1, @12 left 0, 1 done"},
-      {"drive 0", ""}}},
-    {"a delayed task wakes the loop though no worker of the service is free",
-     {{"given stuck; submit 1 delay=3; drive 2", ""},
-      {"drive 1; run", "@3 wanted, turn 1, 1 done, IDLE"}}},
-    {"a delayed task reaches its own executor though no worker of the service is free",
-     {{"given host stuck; submit 1 delay=3; drive 3", "@3 turn 1, 1 done"}}},
-    {"a delayed task survives an executor that refuses",
-     {{"given default queued; submit 1 delay=3; refuse 3; advance 10", "@4 turn 1, 1 done"}}},
-};
-
-Test(scheduler_host, hosts)
-{
-	PLAY(&scheduler_stage, NULL, hosts);
-}
 
 Test(scheduler_host, far_task_waits_for_its_instant_however_old_the_service_is)
 {

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 
 #include "test/support/host_suite.h"
-#include "test/support/scheduler_script.h"
 
 TestSuite(scheduler_host_ends, .fini = close_left, .timeout = 60);
 
@@ -62,22 +61,6 @@ static void expect_waits(int (*end)(tw_scheduler *scheduler))
 }
 
 /* --------------------------------------------------------- work that the executor holds */
-
-static const struct script holders[] = {
-    {"a scheduler with an inline host ends on the driver's own thread",
-     {{"given inline; submit 1; destroy",
-       "1 dropped"}}}, /* its work waits for a turn of the driver that does not come */
-    {"close waits for work that its executor holds",
-     {{"given host; submit 1; close", "1 dropped, ETIMEDOUT"}, {"close", ""}}},
-    {"destroy leaves such work behind, and the service waits for it",
-     {{"given host; submit 1; destroy; close_service 1", "1 dropped, ETIMEDOUT"},
-      {"close_service 0", ""}}},
-};
-
-Test(scheduler_host_ends, holders)
-{
-	PLAY(&scheduler_stage, NULL, holders);
-}
 
 static void destroy_in_callback(struct probe *probe)
 {

@@ -6,46 +6,9 @@
 #include <stdlib.h>
 
 #include "executor/strand/internal.h"
-#include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
 
 TestSuite(strand_executor, .init = opened, .fini = closed, .timeout = 30);
-
-static const struct script executors[] = {
-    {"timers that name it run on it in order",
-     {{"timer 0..3 delay=1 {where}; timer 4 5 delay=2 {where}; advance 6; stats runs",
-       "@1 run 0, on it, run 1, on it, run 2, on it, run 3, on it, @2 run 4, on it, run 5, on "
-       "it, @6 runs=6"}}},
-    {"timers and tasks share the queue",
-     {{"timer 2 delay=1; submit 1; drive 3; next; submit 3", "@3 run 1, run 2, run 3"}}},
-    {"cancelled timers do not run",
-     {{"timer 1 2 delay=1; drive 3; cancel_timer 1", "@3 1 cancelled, CANCELLED, run 2"}}},
-    {"timers that come due after a close end as cancelled",
-     {{"timer 1 delay=5; close", ""}, {"advance 8", "@5 1 cancelled"}}},
-    {"timers may outlive a destroyed strand",
-     {{"timer 1 delay=5; drive 1; destroy; timer 2 delay=5; advance 10",
-       "@5 1 cancelled, @6 2 cancelled"}}},
-    {"releases after the end are told by the service's executor, in its own time",
-     {{"given queued; timer 1 delay=1; close; refuse 1; drive 5; waiting",
-       "@5 1 wait, 1 cancelled"}}},
-    {"a strand may stand on a strand, also on a closed one",
-     {{"submit 1; upper 2; submit 3", "run 1, run 2, run 3"},
-      {"upper 4 5; close", "run 4, run 5"}}},
-    {"the driver runs a strand on the inline executor",
-     {{"given inline; submit 2 delay=2; submit 1; -; drive 5", "-, run 1, @2 run 2"}}},
-    {"refusals lose nothing: what is refused comes a tick later",
-     {{"given queued; submit 2 delay=4; refuse 2; submit 1; advance 3; refuse 3; advance 10",
-       "@1 run 1, @5 run 2"}}},
-    {"a strand on a strand that waits for a timer in vain may come again when both have gone",
-     {{"given small; upper 1 every=10; fill", "run 1"},
-      {"destroy_others; destroy", "1 cancelled"},
-      {"advance 3; waiting; empty", "@3 0 wait"}}},
-};
-
-Test(strand_executor, executors)
-{
-	PLAY(&strand_stage, NULL, executors);
-}
 
 static void close_strand(struct noted *noted)
 {

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "test/support/strand_script.h"
 #include "test/support/current.h"
+#include "test/support/strands.h"
 
 TestSuite(strand_series, .timeout = 60);
 
@@ -169,20 +169,4 @@ Test(strand_series, does_as_timers_do)
 			shapes[i].period.first_ns = 0;
 		expect_same(&shapes[i]);
 	}
-}
-
-static const struct script pasts[] = {
-    {"a deadline in the past is due immediately", {{"submit 1 at=-1000; advance 2", "@1 run 1"}}},
-    {"instants before the service's start run first, as they came",
-     {{"submit 1 delay=1; submit 2 at=-999999; submit 3 at=-1000000; drive 10",
-       "@10 run 2, run 3, run 1"}}},
-    {"a series that begins in the past may make up for its runs",
-     {{"drive 3600000; submit 1 at=0 every=600000; advance 2",
-       "@3600001 run 1, run 1, run 1, run 1, run 1, run 1, run 1"},
-      {"advance 600000; cancel 1", "@4200000 run 1, @4200002 1 cancelled, CANCELLED"}}},
-};
-
-Test(strand_series, pasts)
-{
-	PLAY(&strand_stage, NULL, pasts);
 }
