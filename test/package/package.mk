@@ -35,6 +35,6 @@ amalgamation: deps-amalgamation ## writes the core as tickwheel.c and tickwheel.
 	$(Q)packaging/amalgamate.py build/amalgamation $(core_c)
 
 check-amalgamation: deps-build+test+clang+amalgamation ## gcc and clang compile it, and the unit tests pass on it
-	$(again) amalgamation $(test_o) $(layers)
+	$(again) amalgamation $(plain_o) $(layers)
 	$(Q)test/package/amalgamation.sh build/amalgamation $(addprefix -Wl$(comma)--wrap=,$(wrapped)) \
-		$(test_o) $(layers)
+		$(plain_o) $(layers)

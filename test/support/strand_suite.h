@@ -13,7 +13,6 @@ static inline void opened(void)
 
 static inline void closed(void)
 {
-	expect_in_fini();
 	strand_rig_close(&rig);
 }
 

@@ -37,7 +37,6 @@ static void open_usual(void)
 
 static void close_it(void)
 {
-	expect_in_fini();
 	expect_eq(tw_manual_destroy(manual), 0);
 }
 
