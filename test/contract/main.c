@@ -35,8 +35,6 @@ void must(const char *call, long long answer)
 	exit(1);
 }
 
-/* -------------------------------------------------------------------- reasons */
-
 static _Thread_local char reason[256]; /* that the misuse hook got on this thread */
 
 static void hear(const char *text)
@@ -55,8 +53,6 @@ static void expect_reason(const char *call, long long answer)
 	}
 	reason[0] = 0;
 }
-
-/* ---------------------------------------------------------------------- rows */
 
 /*
  * No call is a cancellation point (mpsc/base/process.h). Each thread that reads rows has a pending
@@ -81,29 +77,13 @@ bool row_begins(void)
 	return true;
 }
 
-static const struct {
-	int number;
-	const char *name;
-} errors[] = {
-#define ERROR(name)             \
-	{                       \
-		name, "-" #name \
-	}
-    ERROR(EPERM),     ERROR(ENOENT),   ERROR(EIO),       ERROR(E2BIG),   ERROR(EAGAIN),
-    ERROR(ENOMEM),    ERROR(EFAULT),   ERROR(EBUSY),     ERROR(EINVAL),  ERROR(ENFILE),
-    ERROR(EMFILE),    ERROR(ENOSPC),   ERROR(ERANGE),    ERROR(EDEADLK), ERROR(ELOOP),
-    ERROR(EOVERFLOW), ERROR(EALREADY), ERROR(ESHUTDOWN), ERROR(ENOTSUP), ERROR(ETIMEDOUT),
-    ERROR(ECANCELED),
-};
-
 static void tell(const char *call, long long answer)
 {
-	const char *name = NULL;
-	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-		if (errors[i].number == -answer)
-			name = errors[i].name;
+	const char *name = answer == -ENOTSUP ? "ENOTSUP" /* which is EOPNOTSUPP */
+			   : answer < 0       ? strerrorname_np((int)-answer)
+					      : NULL;
 	if (name)
-		dprintf(STDOUT_FILENO, "%s\t%s\t%s\n", call, name, now_in);
+		dprintf(STDOUT_FILENO, "%s\t-%s\t%s\n", call, name, now_in);
 	else
 		dprintf(STDOUT_FILENO, "%s\t%lld\t%s\n", call, answer, now_in);
 }
@@ -126,8 +106,6 @@ bool row_again(void)
 	faults_arm(refused_request / 2, refused_request % 2 == 0);
 	return true;
 }
-
-/* ---------------------------------------------------------------- situations */
 
 void in_child(void (*calls)(void))
 {
@@ -184,16 +162,12 @@ void without_memory(void (*calls)(void))
 	}
 }
 
-/* ----------------------------------------------------------------- functions */
-
 void nothing(void *arg)
 {
-	(void)arg;
 }
 
 void testcancel(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
 	pthread_testcancel();
 }
 
@@ -231,14 +205,11 @@ void let_go(struct hold *held)
 
 static int refuse(tw_executor *self, tw_batch *batch, size_t n)
 {
-	(void)self, (void)batch, (void)n;
 	return -EAGAIN;
 }
 
 static const struct tw_executor_ops refusing_ops = {.size = sizeof refusing_ops, .submit = refuse};
 tw_executor unsound, refusing = {.ops = &refusing_ops};
-
-/* --------------------------------------------------------------------- values */
 
 #define VALUE(name) dprintf(STDOUT_FILENO, "=%s\t%d\n", #name, name)
 

@@ -9,8 +9,6 @@ static tw_clock *clock;
 static tw_service *service;
 static struct hold held;
 
-/* --------------------------------------------------------------------- pools */
-
 static void pool_calls(void)
 {
 	CALL(tw_pool_submit(pool, nothing, NULL));
@@ -40,7 +38,6 @@ static void pool_creates(void)
 
 static void told(void *arg, tw_fn *fn, void *fn_arg)
 {
-	(void)arg, (void)fn, (void)fn_arg;
 	testcancel(NULL, TW_FATE_DROPPED);
 	situation("inside `told`");
 	pool_ends();
@@ -86,8 +83,6 @@ void pools(void)
 	pool_calls();
 	pool_ends();
 }
-
-/* ------------------------------------------------------------- manual queues */
 
 static void manual_calls(void)
 {
@@ -144,8 +139,6 @@ void manuals(void)
 	CALL(tw_manual_destroy(queue));
 }
 
-/* -------------------------------------------------------------------- clocks */
-
 static void clock_calls(void)
 {
 	CALL(tw_clock_manual_set(clock, MS));
@@ -168,7 +161,6 @@ static void clock_creates(void)
 
 static void advance(void *arg)
 {
-	(void)arg;
 	situation("inside a callback on this clock");
 	CALL(tw_clock_manual_advance_by(clock, MS));
 }

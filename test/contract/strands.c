@@ -116,8 +116,6 @@ void strands(void)
 	MUST(tw_service_destroy(service));
 }
 
-/* ----------------------------------------------------------------- semaphores */
-
 static void permit_calls(void)
 {
 	tw_semaphore *other;

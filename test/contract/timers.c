@@ -14,8 +14,6 @@ static tw_timer out;
 #define PERIOD(...) STRUCT(tw_period, .period_ns = MS, __VA_ARGS__)
 #define TASK(...) STRUCT(tw_task, .fn = nothing, __VA_ARGS__)
 
-/* ---------------------------------------------------------------------- good */
-
 static void calls(void)
 {
 	CALL(tw_schedule(service, MS, nothing, NULL, &out));
@@ -75,8 +73,6 @@ static void growing_calls(void)
 	MUST(tw_service_destroy(fresh));
 }
 
-/* ----------------------------------------------------------------------- bad */
-
 static void bad(void)
 {
 	situation("with bad arguments");
@@ -98,11 +94,8 @@ static void bad(void)
 	CALL(tw_disarm(service, (tw_timer){0}));
 }
 
-/* -------------------------------------------------------------------- inside */
-
 static void from_the_callback(void *arg)
 {
-	(void)arg;
 	situation("inside its callback");
 	running = tw_self();
 	CALL(tw_reset(service, running, MS));
@@ -117,7 +110,6 @@ static void from_the_callback(void *arg)
 
 static void from_a_series(void *arg)
 {
-	(void)arg;
 	situation("inside its callback");
 	running = tw_self();
 	CALL(tw_set_period(service, running, MS));
@@ -181,8 +173,6 @@ static void in_a_full_lane(void)
 	CALL(tw_reset_earlier(small, one, TW_SECOND));
 	MUST(tw_service_destroy(small));
 }
-
-/* --------------------------------------------------------------------- rooms */
 
 static void open_service(void)
 {

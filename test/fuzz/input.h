@@ -28,7 +28,6 @@ static inline void random_feed(const uint8_t *data, size_t size)
 
 void plain_register(struct plain_test *test)
 {
-	(void)test;
 }
 
 void plain_failed(const char *file, int line, const char *condition, const char *format, ...)

@@ -39,8 +39,6 @@ static atomic_ulong runs, failures, immediates, immediates_ran, immediates_clear
 static atomic_ulong selves, selves_released;
 static atomic_bool calm; /* runs do no more than run */
 
-/* ------------------------------------------------------------------------ runs */
-
 static int work(tw_action *action, void *state);
 
 static void arm(tw_action *action, struct life *life, uint64_t *seed)
@@ -113,8 +111,6 @@ static void count_failure(void *arg, tw_action *action, int failure, size_t clos
 	atomic_fetch_sub(of_scheduler, 1);
 }
 
-/* ------------------------------------------------- actions that free themselves */
-
 struct self {
 	uint64_t seed;
 	int scheduler;
@@ -168,8 +164,6 @@ static void run_immediate(void *arg)
 {
 	atomic_fetch_add(&immediates_ran, 1);
 }
-
-/* --------------------------------------------------------------------- threads */
 
 static void make(struct slot *slot, uint64_t *seed)
 {
@@ -245,8 +239,6 @@ static void hammer(unsigned number, uint64_t seed)
 	for (int i = 0; i < OPS; i++)
 		do_one(&seed);
 }
-
-/* ---------------------------------------------------------------------- rounds */
 
 static bool rests(const struct slot *slot)
 {

@@ -49,13 +49,11 @@ static void check_start(void)
 
 static void do_nothing(void *arg)
 {
-	(void)arg;
 	check_start();
 }
 
 static void go_on(void *arg)
 {
-	(void)arg;
 	check_start();
 	if (atomic_fetch_sub(&rearms_left, 1) > 0)
 		tw_reset(atomic_load(&service), tw_self(), 0); /* refused once a drain is over */
@@ -133,8 +131,6 @@ static uint64_t end_round(void)
 	return accepted;
 }
 
-/* ------------------------------------------------------------ other calls of close, and forks */
-
 struct closer {
 	uint64_t seed;
 	pthread_t thread;
@@ -173,8 +169,6 @@ static void fork_in_the_middle(tw_service *s)
 	if (waitpid(child, &status, 0) != child || status != 0)
 		violation("a forked child ends with", status);
 }
-
-/* ------------------------------------------------------------ a round */
 
 static void check_ledger(tw_service *s, uint64_t accepted)
 {

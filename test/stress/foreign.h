@@ -113,8 +113,6 @@ static void foreign_stop(struct foreign *foreign)
 	free(foreign->tickets);
 }
 
-/* ------------------------------------------------------------ drawn services */
-
 struct drawn {
 	tw_service *service;
 	struct foreign foreign;

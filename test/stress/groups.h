@@ -173,8 +173,6 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 	inside = false;
 }
 
-/* ------------------------------------------------------------ rounds */
-
 static void groups_begin(tw_service *service)
 {
 	groups.service = service;

@@ -25,8 +25,6 @@ struct producer {
 static struct producer producers[PRODUCERS_MOST];
 static unsigned producer_count;
 
-/* ------------------------------------------------------------ producers */
-
 static int visit_some(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	if (fn != fire)
@@ -103,8 +101,6 @@ static void stop_producers(void)
 	for (unsigned i = 0; i < producer_count; i++)
 		pthread_join(producers[i].thread, NULL);
 }
-
-/* ------------------------------------------------------------ one round */
 
 struct make {
 	struct drawn drawn;
@@ -253,7 +249,6 @@ static void report(const char *word)
 
 static void abort_if_run(void *arg)
 {
-	(void)arg;
 	violation("a stranger's timer runs", 0);
 }
 

@@ -24,8 +24,6 @@ static struct {
 	atomic_bool stop;
 } shared;
 
-/* ------------------------------------------------------------ scheduling */
-
 static void fire(void *arg);
 static void released(void *arg, enum tw_fate fate);
 
@@ -128,8 +126,6 @@ static void schedule(struct record *r, uint64_t *seed)
 		violation_by(r, "a refused schedule left a handle");
 }
 
-/* ------------------------------------------------------------ meddling */
-
 static struct record *somebody(uint64_t *seed)
 {
 	return atomic_load(&table[random_below(seed, TABLE_SIZE)]);
@@ -189,8 +185,6 @@ static void meddle_with_nobody(uint64_t *seed)
 		    (answers[i] != -ESHUTDOWN || !atomic_load(&round_now.closing)))
 			violation_of("a handle of nobody", timer.id, answers[i]);
 }
-
-/* ------------------------------------------------------------ callbacks */
 
 static void schedule_from_callback(uint64_t *seed)
 {

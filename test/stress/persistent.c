@@ -42,8 +42,6 @@ static void expect(bool holds, const char *what, const struct subject *s, long l
 		violation_of(what, s ? atomic_load(&s->timer) : 0, answer);
 }
 
-/* ------------------------------------------------------------ what is done to one */
-
 static void released(void *arg, enum tw_fate fate)
 {
 	struct subject *s = arg;
@@ -139,8 +137,6 @@ static void run(void *arg)
 	atomic_fetch_sub(&s->inside, 1);
 }
 
-/* ------------------------------------------------------------ owned ones */
-
 static void await_runs(struct subject *s)
 {
 	AWAIT(atomic_load(&s->runs) >= s->wanted && !atomic_load(&s->inside),
@@ -177,8 +173,6 @@ static void operate_owned(struct subject *s, uint64_t *seed)
 	while (tw_disarm(service, handle(s)) == TW_RUNNING)
 		usleep(50);
 }
-
-/* ------------------------------------------------------------ shared ones */
 
 /* One canceller of several makes it anew: the one whose cancel has won. */
 static void end_and_create(struct subject *s, bool waits)
@@ -244,8 +238,6 @@ static void check_quiet(uint64_t *seed)
 	expect(tw_service_validate(service, why, sizeof why) == 0, why, NULL, 0);
 	atomic_store(&quiet, false);
 }
-
-/* ------------------------------------------------------------ main */
 
 static void work(unsigned number, uint64_t seed)
 {

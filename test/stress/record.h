@@ -104,8 +104,6 @@ static void record_prepare(struct record *r, tw_service *service, enum record_ki
 	atomic_store(&r->candidate_ns, UINT64_MAX);
 }
 
-/* ------------------------------------------------------------ answers of cancels */
-
 static void expect_over(struct record *r, const char *what)
 {
 	atomic_store(&r->ended, true);
@@ -188,8 +186,6 @@ static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 			     r->runs);
 }
 
-/* ------------------------------------------------------------ resets */
-
 /*
  * The reset has answered 0. If the floor is no longer what it was, a run has come in between, and
  * nobody can tell whether before the reset took effect or after it: then the lower floor is the one
@@ -242,8 +238,6 @@ static void record_re_arm(struct record *r, uint64_t delay_ns)
 		violation_by(r, "tw_reset from its own callback answers %d", answer);
 	}
 }
-
-/* ------------------------------------------------------------ a run and a release */
 
 static void check_instant(struct record *r, uint64_t now_ns)
 {
@@ -313,8 +307,6 @@ static void record_released(void *arg, enum tw_fate fate)
 	if (atomic_fetch_add(&r->releases, 1) != 0)
 		violation_by(r, "a second release");
 }
-
-/* ------------------------------------------------------------ the account */
 
 struct account {
 	uint64_t scheduled, fired, cancelled, dropped, runs;

@@ -227,8 +227,6 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 		wanted("destroy", tw_scheduler_destroy(scheduler), 0);
 }
 
-/* ------------------------------------------------------------------ lifetimes */
-
 /*
  * One thread posts or cancels the last task. As soon as its done function is called, the main
  * thread destroys the scheduler, while that thread is still on its way out of its call.

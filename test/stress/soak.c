@@ -29,7 +29,6 @@ static struct {
 
 static void on_timer(void *arg)
 {
-	(void)arg;
 	soak.runs++;
 }
 

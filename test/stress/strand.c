@@ -58,8 +58,6 @@ __attribute__((format(printf, 2, 3), noreturn)) static void violation_by(const s
 	_exit(1);
 }
 
-/* ---------------------------------------------------------------- what tasks do */
-
 static void close_here(struct record *r)
 {
 	struct subject *s = r->subject;
@@ -123,8 +121,6 @@ static void release(void *arg, enum tw_fate fate)
 	atomic_fetch_add(&cut, fate != TW_FATE_FIRED);
 }
 
-/* ----------------------------------------------------------------- who looks on */
-
 static void destroy_own(void *arg);
 
 /* What is seen of a run belongs together: function and argument. */
@@ -148,8 +144,6 @@ static void look_on(void)
 		violation("liveness", 0);
 	check_seen(&seen);
 }
-
-/* --------------------------------------------------------------- what threads do */
 
 struct caller {
 	unsigned number;
@@ -253,8 +247,6 @@ static void call(unsigned number, uint64_t seed)
 			usleep((useconds_t)random_below(&c->seed, 1000));
 	}
 }
-
-/* --------------------------------------------------------------------- a round */
 
 static void end_subject(struct subject *s)
 {

@@ -57,8 +57,6 @@ static inline void stress_sleep(uint64_t ns)
 		  NULL);
 }
 
-/* ------------------------------------------------------------ violations */
-
 static inline void violation_begins(void)
 {
 	fflush(stdout);
@@ -99,8 +97,6 @@ static inline void wanted(const char *what, long long is, long long should)
 			usleep(50);                                         \
 		}                                                           \
 	} while (0)
-
-/* ------------------------------------------------------------ threads */
 
 enum { STRESS_THREADS_MOST = 256 };
 
@@ -146,8 +142,6 @@ static inline void join_all_threads(void)
 	join_threads(stress_threads_begun - stress_threads_joined);
 }
 
-/* ------------------------------------------------------------ services */
-
 static inline long resident_kib(void)
 {
 	long pages = 0;
@@ -191,8 +185,6 @@ static inline void end_service(tw_service *service, struct stress_ledger ledger)
 	wanted(why, tw_service_validate(service, why, sizeof why), 0);
 	wanted("tw_service_destroy", tw_service_destroy(service), 0);
 }
-
-/* ------------------------------------------------------------ the frame */
 
 /* Reports once a second. */
 static inline bool stress_goes_on(void)

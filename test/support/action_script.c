@@ -31,8 +31,6 @@ static int number_of(const void *task)
 	return (int)((const struct task *)task - stage.tasks);
 }
 
-/* ------------------------------------------------------------------- open, close */
-
 static void say_wanted(void *arg, bool is_wanted)
 {
 	say("%s", is_wanted ? "wanted" : "unwanted");
@@ -89,8 +87,6 @@ static void close_actions(void)
 	rig_close(&stage.rig);
 	queue_executor_close(&stage.queue);
 }
-
-/* -------------------------------------------------------------------- actions */
 
 static int run(tw_action *action, void *state)
 {
@@ -194,8 +190,6 @@ static void say_state(const struct words *words)
 	}
 }
 
-/* ------------------------------------------------------------------ immediates */
-
 static void run_immediate(void *arg)
 {
 	struct task *task = arg;
@@ -220,8 +214,6 @@ static void clear_immediate(const struct words *words)
 	EACH_NUMBER (words, n)
 		say_outcome(tw_immediate_cancel(stage.scheduler, stage.tasks[n].immediate));
 }
-
-/* --------------------------------------------------------------- the scheduler */
 
 static void flush(const struct words *words)
 {

@@ -27,7 +27,6 @@ static inline bool readable(int fd, int timeout_ms)
 
 static inline void nothing(void *arg)
 {
-	(void)arg;
 }
 
 /* What a loop does with the descriptor, until `runs` callbacks have run. */

@@ -77,8 +77,6 @@ static bool interrupted(void)
 	return true;
 }
 
-/* ------------------------------------------------------------------ moments */
-
 struct hook {
 	void (*what)(void *arg);
 	void *arg;
@@ -162,8 +160,6 @@ int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
 	call(&at_pauses);
 	return __real_nanosleep(span, left);
 }
-
-/* ---------------------------------------------------------------------- memory */
 
 void faults_refuse_membarrier(bool refuse)
 {

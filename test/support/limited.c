@@ -223,8 +223,6 @@ int job_succeeds(void *arg, struct tw_job_run *run)
 	return 0;
 }
 
-/* ------------------------------------------------------------------ threads */
-
 static void await_sleeper(struct tw_limiter *limiter, const uint32_t *sleepers)
 {
 	for (bool sleeps = false; !sleeps; sched_yield()) {

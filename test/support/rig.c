@@ -77,8 +77,6 @@ uint64_t rig_tick_of(const struct rig *rig, uint64_t ns)
 	return (ns + rig->tick_ns - 1) / rig->tick_ns * rig->tick_ns;
 }
 
-/* ------------------------------------------------------------------ probes */
-
 static void note_event(struct rig *rig, struct event event)
 {
 	pthread_mutex_lock(&rig->lock);

@@ -28,8 +28,6 @@ static int number_of(const struct task *task)
 	return (int)(task - stage.tasks);
 }
 
-/* ------------------------------------------------------------------- open, close */
-
 static void say_wanted(void *arg)
 {
 	say("wanted");
@@ -62,8 +60,6 @@ static void close_scheduler(void)
 	for (int i = 0; i < TASKS; i++)
 		expect_eq(stage.tasks[i].told, stage.tasks[i].is_accepted);
 }
-
-/* ---------------------------------------------------------------------- tasks */
 
 static void spend(uint64_t ns)
 {
@@ -140,8 +136,6 @@ static void cancel(const struct words *words)
 	EACH_NUMBER (words, n)
 		say_outcome(tw_scheduler_cancel(stage.scheduler, stage.tasks[n].id));
 }
-
-/* -------------------------------------------------------------- the scheduler */
 
 static void run(const struct words *words)
 {

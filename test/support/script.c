@@ -25,31 +25,15 @@ static struct {
 	unsigned step;
 } now;
 
-static const struct {
-	const char *name;
-	int error;
-} errors[] = {
-    {"EAGAIN", EAGAIN},       {"EALREADY", EALREADY}, {"EBUSY", EBUSY},
-    {"ECANCELED", ECANCELED}, {"EDEADLK", EDEADLK},   {"EINTR", EINTR},
-    {"EINVAL", EINVAL},       {"EIO", EIO},           {"ENOENT", ENOENT},
-    {"ENOMEM", ENOMEM},       {"ENOTSUP", ENOTSUP},   {"EOVERFLOW", EOVERFLOW},
-    {"EPERM", EPERM},         {"ERANGE", ERANGE},     {"ESHUTDOWN", ESHUTDOWN},
-    {"ETIMEDOUT", ETIMEDOUT},
-};
-
-enum { ERRORS = sizeof errors / sizeof *errors };
-
 const char *error_name(int error)
 {
-	static char number[16];
-	for (int i = 0; i < ERRORS; i++)
-		if (errors[i].error == -error)
-			return errors[i].name;
+	static _Thread_local char number[16];
+	const char *name = error == -ENOTSUP ? "ENOTSUP" /* which is EOPNOTSUPP */
+			   : error < 0       ? strerrorname_np(-error)
+					     : NULL;
 	snprintf(number, sizeof number, "%d", error);
-	return number;
+	return name ? name : number;
 }
-
-/* ---------------------------------------------------------------------- say */
 
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 
@@ -121,8 +105,6 @@ void say_gauges(const struct words *words, const struct gauge *gauges, const voi
 	}
 }
 
-/* -------------------------------------------------------------------- words */
-
 bool has_word(const struct words *words, const char *word)
 {
 	for (int i = 0; i < words->n; i++)
@@ -134,9 +116,9 @@ bool has_word(const struct words *words, const char *word)
 /* A number, or an error's name. False: neither. */
 static bool parse_number(const char *text, int64_t *number, char **end)
 {
-	for (int i = 0; i < ERRORS; i++)
-		if (strcmp(errors[i].name, text) == 0) {
-			*number = -errors[i].error;
+	for (int error = 1; error <= EHWPOISON; error++) /* the last one */
+		if (strcmp(error_name(-error), text) == 0) {
+			*number = -error;
 			*end = strchr(text, 0);
 			return true;
 		}
@@ -221,8 +203,6 @@ static char *copy_text(const char *text)
 	expect_le(at + size, SCRIPT_TEXT);
 	return memcpy(now.text + at, text, size);
 }
-
-/* --------------------------------------------------------------------- play */
 
 static const struct verb *find_verb(const struct verb *verbs, const char *name)
 {

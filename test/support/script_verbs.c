@@ -17,8 +17,6 @@ static int filled;
 static bool holds;
 static char contexts[10];
 
-/* --------------------------------------------------------------------- threads */
-
 enum { GATES = 8 };
 
 static struct gate {
@@ -93,8 +91,6 @@ static void queued(const struct words *words)
 	while (queue_executor_waiting(stage->queue) < (size_t)words->number[0])
 		sched_yield();
 }
-
-/* -------------------------------------------------------------------- the service */
 
 static void nothing(void *arg)
 {
@@ -185,8 +181,6 @@ static void say_pending(const struct words *words)
 	say("%d pending", (int)stats_of(stage->rig->service).pending - filled);
 }
 
-/* ---------------------------------------------------------------- time, the queue */
-
 static void pump(const struct words *words)
 {
 	if (stage->queue)
@@ -250,8 +244,6 @@ static void refuse(const struct words *words)
 {
 	stage->queue->refuse = (size_t)words->number[0];
 }
-
-/* --------------------------------------------------------------- memory, contexts */
 
 static void arm_faults(const struct words *words)
 {

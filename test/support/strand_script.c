@@ -49,8 +49,6 @@ static void close_strand(void)
 		expect_eq(rig.tasks[i].releases, rig.tasks[i].has_release);
 }
 
-/* ---------------------------------------------------------------------- tasks */
-
 static void run(void *arg)
 {
 	struct task *task = arg;
@@ -173,8 +171,6 @@ static void cancel_timer(const struct words *words)
 	EACH_NUMBER (words, n)
 		say_outcome(tw_cancel(rig.strand.rig.service, rig.tasks[n].timer));
 }
-
-/* ----------------------------------------------------------------- the strand */
 
 static void close_now(const struct words *words)
 {

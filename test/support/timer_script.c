@@ -59,8 +59,6 @@ static void close_timers(void)
 		expect_eq(all.timers[i].releases, all.timers[i].has_release);
 }
 
-/* -------------------------------------------------------------------- timers */
-
 static void run(void *arg)
 {
 	struct timer *timer = arg;
@@ -233,8 +231,6 @@ static void self(const struct words *words)
 	say("self none");
 }
 
-/* -------------------------------------------------------------------- groups */
-
 static void group(const struct words *words)
 {
 	EACH_NUMBER (words, n)
@@ -295,8 +291,6 @@ static void members(const struct words *words)
 			say("members=%d", (int)stats.members);
 	}
 }
-
-/* ------------------------------------------------------------------- service */
 
 static void close_now(const struct words *words)
 {

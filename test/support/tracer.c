@@ -26,8 +26,6 @@ static struct site sites[SITES];
 static unsigned site_count, hit_count;
 static struct traced hits[HITS];
 
-/* ------------------------------------------------------------------ arguments */
-
 static const struct {
 	const char *name; /* of 8, 4, 2 bytes */
 	int at;
@@ -93,8 +91,6 @@ static void trapped(int number, siginfo_t *info, void *of)
 			return;
 		}
 }
-
-/* ---------------------------------------------------------------------- sites */
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *base)
 {

@@ -27,8 +27,6 @@ void user_code_open(tw_service *of, void (*inside)(void), void (*idle)(void))
 	call_idle = idle ? idle : sleep_a_bit;
 }
 
-/* ------------------------------------------------------------------ functions */
-
 static void calls(void *arg)
 {
 	call_inside();
@@ -70,8 +68,6 @@ static int action_calls(tw_action *self, void *state)
 	call_inside();
 	return 0;
 }
-
-/* ---------------------------------------------------------------------- kinds */
 
 static void timer(void)
 {
@@ -207,8 +203,6 @@ const struct user_code user_codes[USER_CODES] = {
     {immediate, calls, NULL},
     {semaphore_function, calls, NULL},
 };
-
-/* ------------------------------------------------------------------------ end */
 
 #define END(object, destroy)                          \
 	while (object && (destroy)(object) == -EBUSY) \

@@ -49,7 +49,6 @@ static void ended(struct job *job, const char *how)
 
 static int run_job(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	started(arg);
 	return TW_JOB_PENDING;
 }
@@ -144,9 +143,6 @@ static void limit(int64_t permits)
 
 static void idle(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
-	(void)results;
-	(void)n;
 	say("idle");
 }
 
@@ -166,7 +162,6 @@ static void advance(int64_t ms)
 
 static void act(void *arg, const struct step *step, bool inside)
 {
-	(void)arg;
 	if (step_is(step, "submit") || step_is(step, "submit!"))
 		submit(step);
 	else if (step_is(step, "complete"))

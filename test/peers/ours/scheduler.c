@@ -97,7 +97,6 @@ static void run(void)
 
 static void act(void *arg, const struct step *step, bool inside)
 {
-	(void)arg;
 	if (step_is(step, "post"))
 		post(step);
 	else if (step_is(step, "cancel") || step_is(step, "cancel!"))

@@ -106,9 +106,6 @@ static void stall(int64_t ticks)
 static int note_left(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
 	bool *left = visitor_arg;
-	(void)timer;
-	(void)fn;
-	(void)remaining_ns;
 	left[(struct timer *)arg - player.timers] = true;
 	return 0;
 }
@@ -129,7 +126,6 @@ static void stop(void)
 
 static void act(void *arg, const struct step *step, bool inside)
 {
-	(void)arg;
 	if (step_is(step, "at") || step_is(step, "at!"))
 		schedule(step);
 	else if (step_is(step, "rate"))

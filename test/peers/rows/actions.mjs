@@ -6,8 +6,6 @@ import {Play, parse} from '../lib/script.mjs';
 export const name = 'actions';
 export const peer = 'rxjs';
 
-// ---------------------------------------------------------------------- generator
-
 const KINDS = ['queue', 'async', 'asap', 'frame'];
 const TASKS = 6;
 const SLOT = 8; // ms
@@ -80,8 +78,6 @@ export function generate(random) {
 	);
 	return lines.join('\n');
 }
-
-// ------------------------------------------------------------------------- player
 
 class RxPlay {
 	constructor(script, rx) {

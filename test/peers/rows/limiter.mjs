@@ -16,8 +16,6 @@ export function normalise(lines) {
 	return [...lines].sort(inOrder);
 }
 
-// ---------------------------------------------------------------------- generator
-
 const KINDS = ['plimit', 'semaphore', 'pqueue', 'pqueue', 'prate', 'bottleneck', 'bottleneck'];
 const JOBS = 16;
 
@@ -110,8 +108,6 @@ export function generate(random) {
 	}
 	return lines.join('\n');
 }
-
-// ------------------------------------------------------------------------ players
 
 const realImmediate = setImmediate;
 const real = {setTimeout, clearTimeout, setInterval, clearInterval, now: Date.now};

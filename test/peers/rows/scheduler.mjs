@@ -7,8 +7,6 @@ import {Play, parse} from '../lib/script.mjs';
 export const name = 'scheduler';
 export const peer = 'scheduler';
 
-// ---------------------------------------------------------------------- generator
-
 const KINDS = ['mock', 'mock', 'mock', 'slice'];
 const TASKS = 14;
 
@@ -65,8 +63,6 @@ export function generate(random) {
 	lines.push('run', 'advance 6000', 'run');
 	return lines.join('\n');
 }
-
-// ------------------------------------------------------------------------- player
 
 class ReactPlay {
 	constructor(script, sources) {

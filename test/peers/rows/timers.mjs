@@ -34,8 +34,6 @@ export function normalise(lines) {
 	);
 }
 
-// ---------------------------------------------------------------------- generator
-
 function generateDelay(random, kind) {
 	const ticks = random.weighted({near: 8, middle: 2, far: 1});
 	const delay = {
@@ -90,8 +88,6 @@ export function generate(random) {
 	);
 	return lines.join('\n');
 }
-
-// ------------------------------------------------------------------------- player
 
 export async function open(load, {packages}) {
 	const jar = (file) => `/usr/share/java/${file}.jar`;
