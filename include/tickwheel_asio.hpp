@@ -19,9 +19,8 @@
  *     waits with operation_aborted.
  *   - asio::executor and io_context::strand are not accepted; what io_context::strand::wrap returns
  *     is.
- *   - notify_fork is honored. Without it, or with a shared service, a new wait of an inherited
- *     context completes with EPERM in a forked child, and an old one never completes. With a
- *     shared service, fork while no wait of the context is about to complete.
+ *   - notify_fork is honored. In a forked child, waits in a shared service complete with EPERM.
+ *     Without notify_fork, new waits do so, and old ones never complete.
  *
  * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
  *

@@ -117,6 +117,15 @@ void a_stop_request_ends_the_wait(manual_clock &clock, tickwheel::service &servi
 	CHECK(told == "tff" && pending(service) == 0);
 }
 
+void a_cancel_before_the_wait_moves_with_it(manual_clock &, tickwheel::service &service)
+{
+	std::string told;
+	auto awaited = service.after(1ms);
+	awaited.cancel();
+	wait_once(std::move(awaited), told);
+	CHECK(told == "f" && pending(service) == 0);
+}
+
 detached too_long(tickwheel::service &service, int &code)
 {
 	try {
@@ -304,6 +313,7 @@ int main()
 				   it_goes_on_when_the_time_has_passed,
 				   a_close_ends_the_wait,
 				   a_stop_request_ends_the_wait,
+				   a_cancel_before_the_wait_moves_with_it,
 				   an_error_throws,
 				   it_goes_on_where_it_is_told_to,
 				   a_coroutine_that_goes_while_its_timer_waits_cancels_it,

@@ -36,8 +36,8 @@ fi
 
 by_cmake=
 if runs_by_cmake -DCMAKE_PREFIX_PATH="$prefix"; then
-	sed -i 's/tickwheel 0.1/tickwheel 0.2/' "$project/CMakeLists.txt"
-	! quietly cmake -S "$project" -B "$work/cmake2" -DCMAKE_PREFIX_PATH="$prefix" || fail "CMake took 0.1 for 0.2"
+	sed -i 's/tickwheel 0.2/tickwheel 0.3/' "$project/CMakeLists.txt"
+	! quietly cmake -S "$project" -B "$work/cmake2" -DCMAKE_PREFIX_PATH="$prefix" || fail "CMake took 0.2 for 0.3"
 	by_cmake=", CMake"
 fi
 

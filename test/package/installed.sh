@@ -60,7 +60,7 @@ PROGRAM
 cat >"$project/CMakeLists.txt" <<'LISTS'
 cmake_minimum_required(VERSION 3.13)
 project(program C)
-find_package(tickwheel 0.1 REQUIRED)
+find_package(tickwheel 0.2 REQUIRED)
 add_executable(shared program.c)
 target_link_libraries(shared tickwheel::tickwheel)
 add_executable(static program.c)

@@ -27,7 +27,7 @@ tools=pkg-config
 if command -v meson >/dev/null 2>&1; then
 	cat >"$project/meson.build" <<'BUILD'
 project('program', 'c')
-executable('shared', 'program.c', dependencies: dependency('tickwheel', version: '>=0.1'))
+executable('shared', 'program.c', dependencies: dependency('tickwheel', version: '>=0.2'))
 executable('static', 'program.c', dependencies: dependency('tickwheel', static: true))
 executable('layers', 'layers.c', dependencies: dependency('tickwheel-layers'))
 BUILD

@@ -240,7 +240,7 @@ static struct part look_at(const struct tw__lane *lane)
 enum drained {
 	ALL,
 	SOME,   /* `most` */
-	PACKED, /* a packing came, and has moved living entries beyond the part's end */
+	PACKED_MEANWHILE, /* a packing came, and has moved living entries beyond the part's end */
 	NO_ROOM /* in the wheel */
 };
 
@@ -268,7 +268,7 @@ static enum drained drain_part(tw_service *service, struct tw__lane *lane,
 	}
 	uint64_t head = tw__lane_head(lane);
 	if (head - part.from != done)
-		return PACKED;
+		return PACKED_MEANWHILE;
 	return head < part.end ? SOME : ALL;
 }
 
@@ -320,7 +320,7 @@ uint64_t tw__drain(tw_service *service, bool all, bool *again)
 				struct part young = look_at(&local->young);
 				now_ns = tw__driver_now(service);
 				r = drain_young(service, local, young, now_ns, all, &drained);
-			} while (r == PACKED);
+			} while (r == PACKED_MEANWHILE);
 		if (r != NO_ROOM)
 			r = drain_part(service, lane, &local->base, part, NEAR_ENTRIES, now_ns,
 				       &drained);

@@ -54,7 +54,8 @@ class after_awaitable
 	}
 	/* Only before it is awaited. */
 	after_awaitable(after_awaitable &&other) noexcept
-	    : service_(other.service_), task_(other.task_), stop_(std::move(other.stop_))
+	    : service_(other.service_), task_(other.task_),
+	      state_(other.state_.load(std::memory_order_relaxed)), stop_(std::move(other.stop_))
 	{
 	}
 	after_awaitable &operator=(after_awaitable &&) = delete;

@@ -19,9 +19,9 @@ class timer_service : public net::execution_context::service
 	static inline net::execution_context::id id;
 
 	explicit timer_service(net::execution_context &context, tw_service *shared = nullptr)
-	    : net::execution_context::service(context), is_own_(!shared)
+	    : net::execution_context::service(context), is_own_(!shared), home_{shared, {0}}
 	{
-		check(begin(shared));
+		check(begin());
 	}
 	~timer_service() override
 	{
@@ -98,37 +98,33 @@ class timer_service : public net::execution_context::service
 			for (alarm *a = alarms_; a; a = a->next)
 				dropped.append(a->take());
 		}
-		if (is_own_)
-			static_cast<void>(tw_service_close(service(), TW_CLOSE_DROP, TW_FOREVER));
-		else
-			static_cast<void>(tw_group_cancel_wait(service(), home_.group, TW_FOREVER));
+		close();
 		dropped.end(std::nullopt);
 	}
 
 	/*
-	 * asio's rule: no other thread uses the context from prepare to parent or child. Its own
-	 * service does not exist meanwhile.
+	 * asio's rule: no other thread uses the context from prepare to parent or child. Meanwhile
+	 * its own service, or its group in a shared one, does not exist. The waits stay.
 	 */
 	void notify_fork(net::execution_context::fork_event event) override
 	{
-		if (!is_own_)
-			return;
-		if (event == net::execution_context::fork_prepare)
+		if (event == net::execution_context::fork_prepare) {
+			close();
 			return end();
-		int r = begin(nullptr);
+		}
+		int r = begin();
 		for (alarm *a = alarms_; a; a = a->next)
-			a->rearm(); /* without a service their waits end with an error */
-		check(r);
+			a->rearm(); /* after a failure the waits end with an error */
+		if (is_own_)
+			check(r);
 	}
 
       private:
 	/* Only in a shared service are its timers members of a group. */
-	int begin(tw_service *shared)
+	int begin()
 	{
-		if (shared) {
-			home_.service = shared;
-			return tw_group_create(&home_.group, shared);
-		}
+		if (!is_own_)
+			return tw_group_create(&home_.group, service());
 		tw_service_config config = TW_INIT(tw_service_config);
 		config.executor = tw_executor_inline(); /* callbacks only post */
 		config.thread_name = "tw-asio";
@@ -139,7 +135,16 @@ class timer_service : public net::execution_context::service
 		if (r)
 			throw system_error(code_of(r), "tickwheel: service");
 	}
-	/* That of its own service waits for callbacks that run. */
+	/* Ends the timers, and waits for callbacks that run. Later timers are refused. */
+	void close() noexcept
+	{
+		if (is_own_) {
+			static_cast<void>(tw_service_close(service(), TW_CLOSE_DROP, TW_FOREVER));
+			return;
+		}
+		static_cast<void>(tw_group_close(service(), home_.group, nullptr, nullptr));
+		static_cast<void>(tw_group_cancel_wait(service(), home_.group, TW_FOREVER));
+	}
 	void end() noexcept
 	{
 		if (is_own_)
@@ -150,7 +155,7 @@ class timer_service : public net::execution_context::service
 	}
 
 	const bool is_own_;
-	timer_home home_ = {};
+	timer_home home_;
 	std::mutex mutex_;
 	alarm *alarms_ = nullptr;
 };

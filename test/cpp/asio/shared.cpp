@@ -124,6 +124,86 @@ void a_context_of_a_forked_child_waits_for_nothing()
 	t.reset();
 }
 
+std::atomic<bool> move_begun;
+
+/* Its move is slow on a thread of the service: the wait is about to complete meanwhile. */
+struct slow_to_move {
+	slow_to_move() = default;
+	slow_to_move(slow_to_move &&) noexcept
+	{
+		if (std::this_thread::get_id() == main_thread)
+			return;
+		move_begun = true;
+		std::this_thread::sleep_for(20ms);
+	}
+};
+
+/* In the child of a shared service the other wait ends with an error. */
+void a_fork_while_a_wait_is_about_to_complete()
+{
+	shared_service service;
+	asio::io_context io;
+	service.use_in(io);
+	int completed = 0;
+	timer soon(io, 1ms), far(io, 1h);
+	soon.async_wait([&, slow = slow_to_move()](asio::error_code error) {
+		CHECK(!error);
+		completed++;
+		far.cancel();
+	});
+	far.async_wait([&](asio::error_code error) {
+		CHECK(!!error);
+		completed++;
+	});
+#ifndef WITH_STEADY_TIMER
+	while (!move_begun)
+		std::this_thread::yield();
+#endif
+	io.notify_fork(asio::io_context::fork_prepare);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	io.notify_fork(child ? asio::io_context::fork_parent : asio::io_context::fork_child);
+	alarm(60);
+	io.run();
+	CHECK(completed == 2);
+	if (child == 0)
+		_exit(0);
+	int status = 1;
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* A handler that is destroyed with the context starts a wait, of a timer that it shares. */
+struct starts_a_wait {
+	std::shared_ptr<timer> waits;
+	explicit starts_a_wait(const std::shared_ptr<timer> &w) : waits(w)
+	{
+	}
+	starts_a_wait(starts_a_wait &&) = default;
+	~starts_a_wait()
+	{
+		if (!waits)
+			return;
+		waits->expires_after(1ms);
+		waits->async_wait([w = waits](asio::error_code) {});
+	}
+	void operator()(asio::error_code)
+	{
+	}
+};
+
+void a_wait_that_starts_while_its_context_goes()
+{
+	shared_service service;
+	std::optional<asio::io_context> io(std::in_place);
+	service.use_in(*io);
+	auto waits = std::make_shared<timer>(*io, 1h);
+	std::weak_ptr<timer> watched(waits);
+	waits->async_wait(starts_a_wait(waits));
+	waits.reset();
+	io.reset();
+	CHECK(watched.expired());
+}
+
 } // namespace
 
 int main()
@@ -132,6 +212,8 @@ int main()
 	a_context_waits_for_what_is_handed_over();
 	a_context_may_go_inside_of_what_is_handed_over();
 	a_context_of_a_forked_child_waits_for_nothing();
+	a_fork_while_a_wait_is_about_to_complete();
+	a_wait_that_starts_while_its_context_goes();
 	std::puts("shared: ok");
 	return 0;
 }
