@@ -98,8 +98,8 @@
  *        objects are yours: tickwheel_threads(7).
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
  *        max_workers callbacks block. An inline callback delays all.
- *   G9   Quiet. A service without timers never wakes up, except once after a storm (G11).
- *        Otherwise it wakes up for the next expiry, and a few times to move far timers.
+ *   G9   Quiet. A service without timers never wakes up, except once for G11. Otherwise it wakes up
+ *        for the next expiry, and a few times for timers that are hours away.
  *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
  *   G11  Memory goes back. The slot of a cancelled timer is free immediately. After many timers
  *        have ended, at most 8 bytes for each slot ever used stay.

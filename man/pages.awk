@@ -1,10 +1,10 @@
 # Writes the pages, from model.awk's arrays. -v dir=, version=, examples= (a file of examples.awk), layers= (the headers
 # that <tickwheel/layers.h> includes), texts= (a folder).
 #
-# texts/HEADER.txt goes on where the header's first comment ends. A line "= NAME" begins what goes on for the page of
-# that function or type. texts/TOPIC.txt (-v topics=) is a page: its first line is what NAME says, "# SECTION" begins a
-# section. @WHO@ and @FREE@ are tables of tickwheel.h and timer.h. "= ERROR" begins what errors.txt says of an error;
-# the calls that return it follow.
+# texts/HEADER.txt goes on where the header's first comment ends; a line "+ WORDS" adds words to NAME; "= NAME" begins
+# what goes on for the page of that function or type. texts/TOPIC.txt (-v topics=) is a page: its first line is what
+# NAME says, "# SECTION" begins a section. @WHO@ and @FREE@ are tables of tickwheel.h and timer.h. "= ERROR" begins
+# what errors.txt says of an error; the calls that return it follow.
 
 # ---- the pages
 
@@ -26,6 +26,8 @@ function read_texts(h,    file, line, name) {
 			name = substr(line, 3)
 			if (!(name in kind))
 				complain(file ": " name " is not declared")
+		} else if (line ~ /^[+] /) {
+			words[name] = "; " substr(line, 3)
 		} else {
 			more[name] = more[name] line "\n"
 		}
@@ -234,7 +236,7 @@ function write_header_page(h,    file, about) {
 	file = dir "/man7/tickwheel_" h ".7"
 	about = opening[h]
 	sub(/^[A-Za-z ]*: /, "", about)
-	head(file, "tickwheel_" h, 7, tolower(substr(about, 1, 1)) substr(first_sentence(about), 2), h)
+	head(file, "tickwheel_" h, 7, tolower(substr(about, 1, 1)) substr(first_sentence(about), 2) words[h], h)
 	printf ".fi\n.SH DESCRIPTION\n%s", roff_section(opening[h] "\n\n" more[h]) >file
 	write_lists(h, file)
 	printf ".SH SEE ALSO\n.BR tickwheel (7),\n.BR tickwheel_recipes (7)\n" >file

@@ -96,8 +96,8 @@ typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
 /*
- * Called once when nothing of the job will be called any more: the place to free arg. Thread: as
- * `done`.
+ * Called once when nothing of the job will be called any more: the place to free arg. It runs on
+ * the thread of `done`, and may block.
  */
 typedef void tw_job_release_fn(void *arg);
 
@@ -117,7 +117,8 @@ enum tw_retry_jitter {
 };
 
 /*
- * Decides about a retry that struct tw_retry allows, on the executor, without a lock.
+ * Decides about a retry that struct tw_retry allows. It runs on a thread of the executor, without a
+ * lock, and may block.
  *
  * `attempt` has failed, with error; -ETIMEDOUT after its timeout. *delay_ns is the policy's delay;
  * the function may write another, 0 .. TW_MAX_DELAY_NS. Meanwhile the job waits: if its timeout_ns

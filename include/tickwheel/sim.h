@@ -54,7 +54,10 @@ struct tw_sim_event {
 	uint64_t value;
 };
 
-/* Called for each event, on the simulation's thread. It may call only tw_sim_trace. */
+/*
+ * Called for each event, on the simulation's thread, which it may block. It may call only
+ * tw_sim_trace.
+ */
 typedef void tw_sim_event_fn(void *event_arg, const struct tw_sim_event *event);
 
 /* -------------------------------------------------------------- birth and end */

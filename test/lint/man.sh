@@ -101,6 +101,7 @@ drain tickwheel_close.7
 shutdown tickwheel_close.7
 NTP tickwheel_time.7
 late tickwheel_time.7
+lateness tickwheel_time.7
 jitter tickwheel_time.7
 suspend tickwheel_time.7
 resolution tickwheel_time.7
@@ -108,13 +109,28 @@ drift tickwheel_time.7
 exception tickwheel_cpp.7
 coroutine tickwheel_cpp.7
 asio tickwheel_cpp.7
-priorit tickwheel_scheduler.7
+priority tickwheel_scheduler.7
+priority tickwheel_limiter.7
 retry tickwheel_limiter.7
+rate+limit tickwheel_limiter.7
+timeout tickwheel_timer.7
 timeout tickwheel_limiter.7
 deadline tw_schedule_at.3
 cancel tw_cancel.3
 strand tickwheel_strand.7
 simulated tickwheel_sim.7
+hang tickwheel_threads.7
+data+race tickwheel_threads.7
+epoll tickwheel_service.7
+event+loop tickwheel_service.7
+event+loop tickwheel_manual.7
+affinity tickwheel_service.7
+blocked tickwheel_pool.7
+cgroup tickwheel_pool.7
+mlockall tickwheel_memory.7
+metrics tickwheel_stats.7
+debugging tickwheel_misuse.7
+actor tickwheel_strand.7
 END
 ! grep -q '^## Debounce' docs/guide.md || for word in debounce throttle cron; do
 	section "$work/text/tickwheel_recipes.7" NAME | grep -qi "$word" || echo "$word"

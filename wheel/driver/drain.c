@@ -239,9 +239,9 @@ static struct part look_at(const struct tw__lane *lane)
 
 enum drained {
 	ALL,
-	SOME,   /* `most` */
+	SOME,             /* `most` */
 	PACKED_MEANWHILE, /* a packing came, and has moved living entries beyond the part's end */
-	NO_ROOM /* in the wheel */
+	NO_ROOM           /* in the wheel */
 };
 
 /* Files what is left of a part, about `most` entries. */
