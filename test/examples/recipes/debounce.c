@@ -25,7 +25,7 @@ static struct debounce *begin(tw_service *service)
 {
 	struct debounce *d = zeroed(sizeof *d);
 	*d = (struct debounce){.service = service, .quiet_ns = TW_SECOND, .fn = save, .arg = d};
-	CHECK(debounce_open(d) == 0);
+	CHECK(tw_group_create(&d->group, d->service) == 0);
 	return d;
 }
 

@@ -38,7 +38,7 @@ static struct throttle *begin(tw_service *service)
 	struct throttle *t = zeroed(sizeof *t);
 	*t =
 	    (struct throttle){.service = service, .interval_ns = INTERVAL_NS, .fn = draw, .arg = t};
-	CHECK(throttle_open(t) == 0);
+	CHECK(tw_group_create(&t->group, t->service) == 0);
 	runs = announced = drawn = 0;
 	last_run_ns = 0;
 	return t;
@@ -46,7 +46,9 @@ static struct throttle *begin(tw_service *service)
 
 static void end(struct throttle *t)
 {
-	throttle_close(t);
+	CHECK(tw_group_close(t->service, t->group, NULL, NULL) == 0);
+	CHECK(tw_group_cancel_wait(t->service, t->group, TW_FOREVER) == TW_CANCELLED);
+	CHECK(tw_group_destroy(t->service, t->group) == 0);
 	free(t);
 }
 
