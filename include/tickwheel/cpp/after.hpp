@@ -20,11 +20,6 @@
 namespace tickwheel
 {
 
-namespace detail
-{
-class limited_after;
-}
-
 /*
  * What service::after and until return: `co_await` waits, and tells whether the time has passed. It
  * is false if a stop request, cancel(), or the close of the service ended the wait.
@@ -125,9 +120,11 @@ class after_awaitable
 		return fate_ == TW_FATE_FIRED;
 	}
 
-      private:
-	friend class detail::limited_after;
+      protected:
+	tw_service *service_;
+	tw_task task_;
 
+      private:
 	/* Bits of the state: the later of `published` and `ended` resumes. */
 	enum : unsigned { published = 1, ended = 2, cancelled = 4, destroyed = 8 };
 
@@ -140,8 +137,6 @@ class after_awaitable
 			self->waiting_.resume();
 	}
 
-	tw_service *service_;
-	tw_task task_;
 	int error_ = 0;
 	tw_timer timer_ = {0};
 	tw_fate fate_ = TW_FATE_DROPPED;
@@ -154,39 +149,34 @@ class after_awaitable
 namespace detail
 {
 
-/* An after_awaitable with a time limit: whichever comes first is the deadline of its timer. */
-class limited_after
+/* A wait with a time limit: whichever comes first is the deadline of its timer. */
+class limited_after : after_awaitable
 {
       public:
-	limited_after(after_awaitable awaited, std::uint64_t limit_ns)
-	    : awaited_(std::move(awaited)), limit_ns_(limit_ns)
+	limited_after(after_awaitable &&awaited, std::uint64_t limit_ns)
+	    : after_awaitable(std::move(awaited)), limit_ns_(limit_ns)
 	{
 	}
 	limited_after(limited_after &&) = delete;
 
-	bool await_ready() const noexcept
-	{
-		return false;
-	}
+	using after_awaitable::await_ready;
 	bool await_suspend(std::coroutine_handle<> waiting)
 	{
-		tw_task &task = awaited_.task_;
-		std::uint64_t now = task.flags & TW_TASK_AT ? tw_service_now(awaited_.service_) : 0;
-		limit_is_first_ = task.when_ns > now && task.when_ns - now > limit_ns_;
+		std::uint64_t now = task_.flags & TW_TASK_AT ? tw_service_now(service_) : 0;
+		limit_is_first_ = task_.when_ns > now && task_.when_ns - now > limit_ns_;
 		if (limit_is_first_)
-			task.when_ns = now + limit_ns_;
-		return awaited_.await_suspend(waiting);
+			task_.when_ns = now + limit_ns_;
+		return after_awaitable::await_suspend(waiting);
 	}
 	std::optional<bool> await_resume()
 	{
-		bool passed = awaited_.await_resume();
+		bool passed = after_awaitable::await_resume();
 		if (passed && limit_is_first_)
 			return std::nullopt;
 		return passed;
 	}
 
       private:
-	after_awaitable awaited_;
 	std::uint64_t limit_ns_;
 	bool limit_is_first_ = false;
 };

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "../group.h"
@@ -29,23 +28,6 @@
 
 namespace tickwheel::TICKWHEEL_ASIO_NAMESPACE::detail
 {
-
-class spin_lock
-{
-      public:
-	void lock() noexcept
-	{
-		while (taken_.exchange(true, std::memory_order_acquire))
-			std::this_thread::yield();
-	}
-	void unlock() noexcept
-	{
-		taken_.store(false, std::memory_order_release);
-	}
-
-      private:
-	std::atomic<bool> taken_{false};
-};
 
 /* Both clocks at one moment, which say how far they are apart. */
 struct clocks {
@@ -118,7 +100,7 @@ class alarm
 	{
 		int r = 0;
 		{
-			std::lock_guard<spin_lock> guard(lock_);
+			std::lock_guard<std::mutex> guard(lock_);
 			bool first = waits_.empty();
 			waits_.push(started);
 			due_ = due;
@@ -133,7 +115,7 @@ class alarm
 		wait_list taken;
 		std::size_t n = 0;
 		{
-			std::lock_guard<spin_lock> guard(lock_);
+			std::lock_guard<std::mutex> guard(lock_);
 			for (; n < most && !waits_.empty(); n++)
 				taken.push(waits_.pop());
 		}
@@ -153,7 +135,7 @@ class alarm
 	{
 		wait *found = nullptr;
 		{
-			std::lock_guard<spin_lock> guard(lock_);
+			std::lock_guard<std::mutex> guard(lock_);
 			found = waits_.remove(id);
 		}
 		if (found)
@@ -162,7 +144,7 @@ class alarm
 
 	wait_list take() noexcept
 	{
-		std::lock_guard<spin_lock> guard(lock_);
+		std::lock_guard<std::mutex> guard(lock_);
 		return std::exchange(waits_, wait_list());
 	}
 	/* After a fork: the service's timer has ended, and the service is another one. */
@@ -206,7 +188,7 @@ class alarm
 		static_cast<void>(tw_current(&run));
 		wait_list due;
 		{
-			std::lock_guard<spin_lock> guard(self->lock_);
+			std::lock_guard<std::mutex> guard(self->lock_);
 			if (run.closing ||
 			    self->due_ <= tickwheel::detail::now_of(self->home_.service))
 				due = std::exchange(self->waits_, wait_list());
@@ -224,7 +206,7 @@ class alarm
 
 	const timer_home &home_;
 	std::atomic<std::size_t> refs_{1};
-	spin_lock lock_; /* of what follows */
+	std::mutex lock_; /* of what follows */
 	tw_timer timer_ = {0};
 	time_point due_;            /* of the waits */
 	wait_list waits_;           /* the oldest first */
