@@ -6,7 +6,7 @@
 ##@ Rules of the sources
 
 check-cheap: check-includes check-format check-pairs check-words ## these, and static analysis
-check-cheap: check-misuse check-functions check-trust check-static check-hardened abi
+check-cheap: check-misuse check-functions check-trust check-static check-hardened abi amalgamation
 
 check-includes: deps-build ## includes and calls point down the list of folders; sizes of files, folders and structs
 	$(again) $(lib_o)

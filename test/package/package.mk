@@ -31,8 +31,9 @@ abi-accept: deps-build+abi ## writes the present symbols and structs to test/pac
 
 core_c := $(core_o:$B/%.o=%.c)
 
-amalgamation: deps-amalgamation ## writes the core as tickwheel.c and tickwheel.h into build/amalgamation
+amalgamation: deps-amalgamation ## writes the core as tickwheel.c and tickwheel.h, which compile, into build/amalgamation
 	$(Q)packaging/amalgamate.py build/amalgamation $(core_c)
+	$(Q)$(CC) -std=c11 -fsyntax-only build/amalgamation/tickwheel.c
 
 check-amalgamation: deps-build+test+clang+amalgamation ## gcc and clang compile it, and the unit tests pass on it
 	$(again) amalgamation $(plain_o) $(layers)
