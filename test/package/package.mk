@@ -31,7 +31,7 @@ abi-accept: deps-build+abi ## writes the present symbols and structs to test/pac
 
 core_c := $(core_o:$B/%.o=%.c)
 
-amalgamation: deps-amalgamation ## writes the core as tickwheel.c and tickwheel.h, which compile, into build/amalgamation
+amalgamation: deps-amalgamation ## the core as tickwheel.c and tickwheel.h, in build/amalgamation; they compile
 	$(Q)packaging/amalgamate.py build/amalgamation $(core_c)
 	$(Q)$(CC) -std=c11 -fsyntax-only build/amalgamation/tickwheel.c
 
