@@ -67,7 +67,7 @@
  *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes
  *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_set_allocator,
  *     tw_clock_monotonic, tw_clock_boottime, tw_clock_now, tw_executor_inline, tw_pool_executor,
- *     tw_manual_executor, tw_service_stats_print, tw_histogram_percentile, tw_sim_service
+ *     tw_manual_executor, tw_histogram_percentile, tw_sim_service
  *   every other function         yes      yes       yes       yes       yes       no       -EPERM
  *
  *   (1) Called for the timer, task or action whose callback or release this is, it does not wait:

@@ -53,7 +53,7 @@ int tw__pool_join(tw_pool *pool, bool service);
 void tw__pool_leave(tw_pool *pool, bool service);
 
 /* For tw_service_liveness. */
-void tw__pool_look(void *pool, struct tw_service_liveness *out);
+void tw__pool_look(tw_pool *pool, struct tw_service_liveness *out);
 
 /* ------------------------------------------------------------------------ holds */
 

@@ -128,9 +128,8 @@ void tw__pool_leave(tw_pool *pool, bool service)
 		tw_pool_destroy(pool);
 }
 
-void tw__pool_look(void *of, struct tw_service_liveness *out)
+void tw__pool_look(tw_pool *pool, struct tw_service_liveness *out)
 {
-	tw_pool *pool = of;
 	unsigned running = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
 		running += tw_load_relaxed(&pool->workers[i].runs) & 1;

@@ -64,19 +64,8 @@ struct tw_service_stats {
  * Returns:
  *   0         *out is filled
  *   -EINVAL   out->size is smaller than one counter
- *   -ENOMEM   no memory
  */
 TW_API int tw_service_stats(tw_service *service, struct tw_service_stats *out);
-
-/*
- * Prints statistics as a table for people. Members that the struct does not have are printed as 0.
- *
- * Blocks: if the stream does.
- * Returns:
- *   0         printed
- *   -EINVAL   stats->size is smaller than one counter
- */
-TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out);
 
 /* ------------------------------------------------------------ distributions */
 
@@ -185,8 +174,8 @@ typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
 TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 
 /*
- * Lists the running callbacks, the pending and disarmed timers, and the limiters, schedulers,
- * semaphores and strands, for people. The format may change.
+ * Prints the statistics that are not 0, the running callbacks, the pending and disarmed timers, and
+ * the limiters, schedulers, semaphores and strands, for people. The format may change.
  *
  * Blocks: if the stream does.
  * Returns:

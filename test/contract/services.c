@@ -229,7 +229,6 @@ void statistics(void)
 	bad_looks();
 	situation("open");
 	looks();
-	CALL(tw_service_stats_print(PLAIN(tw_service_stats), sink));
 	CALL(tw_service_validate(service, NULL, 0));
 	MUST(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER));
 	situation("closed");

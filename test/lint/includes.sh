@@ -11,8 +11,8 @@ build=$1
 
 # Lowest first. A file may include and call what is in its own folder and in the folders that this list names before it.
 folders='mpsc/base mpsc
-	wheel wheel/slot wheel/core wheel/timer wheel/run wheel/driver wheel/service
-	executor/pool executor/manual executor
+	wheel wheel/slot wheel/core wheel/timer wheel/run wheel/driver
+	executor/pool executor/manual wheel/service
 	executor/base executor/strand executor/limiter executor/scheduler executor/action
 	executor/semaphore executor/sim executor/monitor'
 

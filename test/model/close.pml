@@ -1,5 +1,5 @@
 /*
- * Close against schedule, and against other closes: wheel/service/close.c (tw__core_close and its
+ * Close against schedule, and against other closes: wheel/service/close.c (service_end and its
  * looks); arm, after_push and retract in wheel/timer/schedule.c; tw__continues in
  * wheel/run/series.c; tw__poll.
  *

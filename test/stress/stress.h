@@ -179,7 +179,7 @@ static inline void end_service(tw_service *service, struct stress_ledger ledger)
 	if (stats.scheduled != ledger.scheduled || stats.fired != ledger.fired ||
 	    stats.cancelled != ledger.cancelled || stats.runs != ledger.runs || stats.pending ||
 	    stats.disarmed || stats.scheduled != stats.fired + stats.cancelled + stats.dropped) {
-		tw_service_stats_print(&stats, stderr);
+		tw_service_dump(service, stderr);
 		violation("the ledger does not balance", (long long)ledger.scheduled);
 	}
 	wanted(why, tw_service_validate(service, why, sizeof why), 0);

@@ -38,13 +38,10 @@ struct tw__time {
 	uint64_t short_most_ns; /* longest delay of the short way (timer/schedule.c) */
 };
 
-typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
-
-/* For tw_service_liveness. The composition root sets the pool's members. */
+/* For tw_service_liveness. */
 struct tw__watch {
-	_Atomic(void *) pool;        /* or NULL */
-	tw__pool_look_fn *pool_look; /* sets the pool's members of out */
-	_Atomic uint64_t turned_ns;  /* of the last poll */
+	_Atomic(struct tw_pool *) pool; /* or NULL */
+	_Atomic uint64_t turned_ns;     /* of the last poll */
 };
 
 /* How far a close has come. */

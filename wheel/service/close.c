@@ -103,34 +103,6 @@ static void lower(tw_service *service, uint32_t mode)
 
 /* ---------------------------------------------------------- the control words */
 
-/* `word` was read from the slot, which was in use. */
-typedef bool close_word_fn(tw_service *service, uint32_t slot, uint64_t word);
-
-/* For each slot in use. True as soon as one call answers true. */
-static bool any(tw_service *service, close_word_fn *what)
-{
-	struct tw__slots *slots = &service->slots;
-	uint32_t end = tw_load_acquire(&slots->depot.fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&slots->words[slot]);
-		if (tw__word_state(word) != TW__FREE && what(service, slot, word))
-			return true;
-	}
-	return false;
-}
-
-static bool is_armed(tw_service *service, uint32_t slot, uint64_t word)
-{
-	(void)service, (void)slot;
-	return tw__word_armed(word);
-}
-
-static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
-{
-	(void)service, (void)slot;
-	return tw__word_state(word) == TW__RELEASING;
-}
-
 /* `word` was the timer's. False also if it has just ended. */
 static bool is_background(const tw_service *service, uint32_t slot, uint64_t word)
 {
@@ -142,20 +114,33 @@ static bool is_background(const tw_service *service, uint32_t slot, uint64_t wor
 	       tw__word_generation(word);
 }
 
-/* Whether a timer will run and a drain waits for it. */
-static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
+/* What a close looks for in the control words; together: timers that are all of it. */
+enum {
+	ARMED = 1,
+	RELEASING = 2,
+	FOREGROUND = 4 /* armed, or runs, and no background timer: a drain waits for it */
+};
+
+static bool is_all(const tw_service *service, const struct tw__walk *at, unsigned wanted)
 {
-	return tw__word_armed(word) && !is_background(service, slot, word);
+	return (!(wanted & ARMED) || tw__word_armed(at->word)) &&
+	       (!(wanted & RELEASING) || tw__word_state(at->word) == TW__RELEASING) &&
+	       (!(wanted & FOREGROUND) ||
+		(!tw__word_disarmed(at->word) && !is_background(service, at->slot, at->word)));
 }
 
-/* Whether a drain waits for a timer. Background timers are dropped when no other callback runs. */
-static bool holds_up(tw_service *service, uint32_t slot, uint64_t word)
+static bool any(const tw_service *service, unsigned wanted)
 {
-	return !tw__word_disarmed(word) && !is_background(service, slot, word);
+	struct tw__walk at = tw__walk_over(&service->slots);
+	bool on;
+	do
+		on = tw__walk_on(&at);
+	while (on && !is_all(service, &at, wanted));
+	return on;
 }
 
-/* Ends it, or bars it from being armed again. False. */
-static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
+/* Ends it, or bars it from being armed again. */
+static void drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
 {
 	bool done;
 	do {
@@ -166,7 +151,6 @@ static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
 			       tw__word_cas_acq_rel(&service->slots.words[slot], &word,
 						    word | TW__BARRED); /* planted: not_barred */
 	} while (!done);
-	return false;
 }
 
 /* False: another call has found nothing left, and ends the threads. */
@@ -174,7 +158,8 @@ static bool drop_all(tw_service *service)
 {
 	if (!tw__end_put_off(service))
 		return false;
-	any(service, drop_or_bar);
+	for (struct tw__walk at = tw__walk_over(&service->slots); tw__walk_on(&at);)
+		drop_or_bar(service, at.slot, at.word);
 	tw__end_may_come(service);
 	return true;
 }
@@ -209,7 +194,7 @@ static bool is_at_rest(tw_service *service)
 		tw__groups_complete(service);
 	return !tw_load_acquire(&service->submitted->batches_out) && /* RUN4 */
 	       /* planted: release_not_awaited */
-	       !any(service, is_releasing) &&
+	       !any(service, RELEASING) &&
 	       tw_cas_acq_rel(&service->phase.end, &none, TW__END_BEGUN); /* CLOSE1 */
 }
 
@@ -232,7 +217,7 @@ static int close_look(struct close_call *c)
 		return -ETIMEDOUT;
 	uint64_t begun_ns = now();
 	if (mode != TW__CLOSING_DROP) {
-		if (any(service, mode == TW__CLOSING_DRAIN ? holds_up : is_armed)) {
+		if (any(service, mode == TW__CLOSING_DRAIN ? FOREGROUND : ARMED)) {
 			int r = wait_a_moment(c, bell, now() - begun_ns, c->until_ns);
 			if (r == LOOK_AGAIN || !c->drains)
 				return r;
@@ -249,12 +234,12 @@ static int close_look(struct close_call *c)
 
 /* ------------------------------------------------------------------------ ends */
 
-static int end_threads(struct close_call *c, void (*quiet)(tw_service *))
+static int end_threads(struct close_call *c)
 {
 	tw_service *service = c->service;
 	bool ended = !service->threaded || tw__driver_stop(service, c->own_until_ns);
 	if (ended)
-		quiet(service);
+		tw__service_leave_pool(service);                         /* it is idle */
 	tw_store_release(&service->phase.end, ended ? TW__END_DONE : 0); /* CLOSE1 */
 	return ended ? 0 : -ETIMEDOUT;
 }
@@ -270,21 +255,24 @@ static struct close_call call_of(tw_service *service, enum tw_close_mode mode, u
 	return c;
 }
 
-tw_cold int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns,
-			   void (*quiet)(tw_service *), bool alone)
+/* alone: no other thread uses the service. */
+static tw_cold int service_end(const char *call, tw_service *service, enum tw_close_mode mode,
+			       uint64_t timeout_ns, bool alone)
 {
 	struct close_call c = call_of(service, mode, timeout_ns);
 	if (tw__inside(service))
-		return -EDEADLK;
-	if (c.drains && !service->clock->ops->runs && !close_mode(service)) {
-		if (any(service, is_pending))
-			return -EDEADLK;
+		return tw__waits_inside(call);
+	if (c.drains && service->time.steps && !close_mode(service)) {
+		if (any(service, ARMED | FOREGROUND))
+			return tw__refuse(-EDEADLK, call,
+					  "TW_CLOSE_DRAIN would wait for timers on a clock that "
+					  "only the caller advances; advance it first");
 		mode = TW_CLOSE_DROP; /* time does not pass */
 	}
 	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
 		return -ENOTSUP;
 	if (tw__inside_work(service) && !tw__service_is_held(service))
-		return -EDEADLK; /* of a destroyed layer */
+		return tw__waits_inside(call); /* of a destroyed layer */
 	if (!tw__service_forbid_holds(service))
 		return -EBUSY;
 	if (tw_load_acquire(&service->phase.end) == TW__END_DONE) /* CLOSE1 */
@@ -294,10 +282,42 @@ tw_cold int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_
 	while ((r = close_look(&c)) == LOOK_AGAIN) {
 	}
 	if (!r)
-		r = end_threads(&c, quiet);
+		r = end_threads(&c);
 	if (r == -ETIMEDOUT) {
 		lower(service, TW__CLOSING_DROP);
 		drop_all(service);
 	}
 	return r == LOOK_CLOSED ? 0 : r;
+}
+
+int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
+{
+	TW__UNCANCELLED;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__bad(-EINVAL, __func__, "mode");
+	return service_end(__func__, service, mode, timeout_ns, false);
+}
+
+/* In a child the callback or task that this is may yet return. */
+static int end_forked(tw_service *service)
+{
+	if (tw__inside(service) || tw__inside_work(service))
+		return -EDEADLK;
+	return tw__service_is_held(service) ? -EBUSY : 0;
+}
+
+tw_cold int tw_service_destroy(tw_service *service)
+{
+	TW__UNCANCELLED;
+	if (!service)
+		return 0;
+	int r = tw__forked(service)
+		    ? end_forked(service)
+		    : service_end(__func__, service, TW_CLOSE_DROP, TW_FOREVER, true);
+	if (!r)
+		tw__service_free(service);
+	return r;
 }

@@ -1,3 +1,7 @@
+/*
+ * Creates services: the config, the pool, memory, lanes, constants. Calls wheel/driver,
+ * executor/pool. Drives them by hand.
+ */
 #include "wheel/service/parts.h"
 
 #include <errno.h>
@@ -6,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/pool/layer.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/reserve.h"
 #include "mpsc/base/clock.h"
@@ -59,6 +64,7 @@ static bool local_init(struct tw__lane *lane, void *context)
 
 static void local_fini(struct tw__lane *lane)
 {
+	tw__free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__lane_fini(tw__young_of(lane));
 }
 
@@ -108,7 +114,8 @@ static int config_check(const struct tw_service_config *c)
 	return r ? r : tw__clock_check(c->clock);
 }
 
-tw_cold int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
+/* Of an older or newer program; with the defaults, except for executor and workers. */
+static tw_cold int config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
 {
 	int r = TW__CONFIG_READ(tw_service_config, out, buckets, cfg);
 	if (r)
@@ -239,21 +246,22 @@ struct whole {
 	alignas(TW__CACHE_LINE) struct tw__driver driver;
 };
 
-tw_cold int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
+/* The service's own, a shared one, or none (*out is NULL). */
+static int join_pool(struct tw_service_config *config, tw_pool **out)
 {
-	struct whole *whole = tw__alloc_aligned(TW__CACHE_LINE, sizeof *whole);
-	if (!whole)
-		return -ENOMEM;
-	memset(whole, 0, sizeof *whole);
-	tw_service *service = &whole->service;
-	if (!tw__origin_init(&service->origin)) {
-		tw__free(whole);
-		return -ENOMEM;
-	}
-	service->submitted = &whole->submitted;
-	service->works = &whole->works;
+	bool owned = !config->executor;
+	*out = tw__pool_of(config->executor);
+	int r = owned ? tw__pool_create(out, 0, config) : 0;
+	if (r || !*out)
+		return r;
+	config->executor = tw_pool_executor(*out);
+	return tw__pool_join(*out, true); /* of its own pool: cannot fail */
+}
+
+/* What tw__service_free can take back at any step. */
+static int service_open(tw_service *service, const struct tw_service_config *cfg)
+{
 	service->works->deferred_end = &service->works->deferred;
-	service->driver = &whole->driver;
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);
 	tw__groups_init(&service->groups, cfg->max_timers);
@@ -266,37 +274,86 @@ tw_cold int tw__core_create(tw_service **out, const struct tw_service_config *cf
 				   &service->gate);
 	if (!r && service->threaded)
 		r = tw__driver_start(service);
+	return r;
+}
+
+static int service_make(tw_service **out, struct tw_service_config *cfg)
+{
+	tw_pool *pool;
+	struct tw__origin origin;
+	struct whole *whole =
+	    tw__origin_init(&origin) ? tw__alloc_aligned(TW__CACHE_LINE, sizeof *whole) : NULL;
+	int r = whole ? join_pool(cfg, &pool) : -ENOMEM;
 	if (r) {
-		tw__core_free(service);
+		tw__free(whole);
 		return r;
 	}
-	if (service->clock->ops->join)
-		service->clock->ops->join(service->clock, service);
+	memset(whole, 0, sizeof *whole);
+	tw_service *service = &whole->service;
+	service->origin = origin;
+	service->submitted = &whole->submitted;
+	service->works = &whole->works;
+	service->driver = &whole->driver;
+	tw_store_relaxed(&service->watch.pool, pool);
+	r = service_open(service, cfg);
+	if (r) {
+		tw__service_free(service);
+		return r;
+	}
+	if (cfg->clock->ops->join)
+		cfg->clock->ops->join(cfg->clock, service);
 	*out = service;
 	return 0;
 }
 
-tw_cold void tw__core_free(tw_service *service)
+tw_cold int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	if (service->clock->ops->leave)
-		service->clock->ops->leave(service->clock, service);
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		tw__free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
-	tw__queue_fini(&service->queue);
-	pthread_mutex_destroy(&service->driving);
-	tw__core_free_forked(service);
+	TW__UNCANCELLED;
+	struct tw_service_config config;
+	if (!out)
+		return tw__invalid("out is NULL");
+	int r = config_read(&config, cfg);
+	if (!r)
+		r = tw__system_refused("tw_service_create", service_make(out, &config));
+	if (!r)
+		tw__clock_default_fix();
+	return r;
 }
 
-/* Locks may be held and lists half written: only memory and descriptors are given back. */
-void tw__core_free_forked(tw_service *service)
+void tw__service_leave_pool(tw_service *service)
 {
+	pthread_mutex_lock(&tw__registry); /* pool_stats and liveness may be reading it */
+	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
+	tw_store_relaxed(&service->watch.pool, NULL);
+	pthread_mutex_unlock(&tw__registry);
+	if (pool)
+		tw__pool_leave(pool, true);
+}
+
+tw_cold void tw__service_free(tw_service *service)
+{
+	struct tw__kept *kept = tw_load_acquire(&service->kept);
+	tw__service_leave_pool(service);
+	if (!tw__forked(service)) { /* else locks may be held, and lists half written */
+		if (service->clock->ops->leave)
+			service->clock->ops->leave(service->clock, service);
+		tw__queue_fini(&service->queue);
+		pthread_mutex_destroy(&service->driving);
+	}
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_unmap(&service->slots);
 	tw__free(service); /* the whole */
+	if (kept)
+		kept->free(kept);
 }
 
 /* ------------------------------------------------------------------- the rest */
+
+int tw_version(void)
+{
+	return TW_VERSION;
+}
 
 uint64_t tw_service_now(const tw_service *service)
 {

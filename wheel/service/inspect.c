@@ -1,8 +1,13 @@
-/* Looks into a service: its timers, what runs, what is overdue, whether it is whole. */
+/*
+ * Looks into a service: its timers, what runs, what is overdue, whether it is whole. Calls
+ * tw_service_stats.
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
+#include "executor/pool/layer.h"
 #include "mpsc/base/process.h"
 #include "wheel/core/service.h"
 #include "mpsc/base/text.h"
@@ -15,58 +20,30 @@
 
 /* ---------------------------------------------------------- foreach and dump */
 
-/* The timer's name; NULL if it has none, or has ended. */
-static const char *name_of_timer(const tw_service *service, tw_timer timer)
+/* A timer that has not ended. */
+struct seen_timer {
+	tw_timer timer;
+	tw_fn *fn;
+	void *arg;
+	const char *name; /* or NULL */
+};
+
+/* All of one timer: the word is the same before and after. */
+static bool look_at_timer(const tw_service *service, const struct tw__walk *at,
+			  struct seen_timer *out)
 {
 	const struct tw__slots *slots = &service->slots;
-	uint64_t entry;
-	if (!tw__handle_entry(slots, timer, &entry))
-		return NULL;
-	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&slots->words[slot]);
-	const char *name = tw__name_of(slots, slot, word);
-	/* the same word before and after: the name is the timer's */
-	uint64_t again = tw_load_relaxed(&slots->words[slot]);
-	bool same = (word ^ entry) >> TW__GENERATION_SHIFT == 0 &&
-		    (again ^ entry) >> TW__GENERATION_SHIFT == 0;
-	return same && tw__word_state(again) != TW__FREE ? name : NULL;
-}
-
-/* fn and arg of a pending timer, which belong together: the word is the same before and after. */
-static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_fn **fn, void **arg)
-{
-	*word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
-	if (tw__word_state(*word) == TW__FREE)
-		return false;
-	*fn = tw_load_acquire(&service->slots.records[slot].fn);
-	/* acquire: not after the second look */
-	*arg = tw_load_acquire(&service->slots.records[slot].arg);
-	uint64_t again = tw_load_relaxed(&service->slots.words[slot]);
-	return tw__word_generation(again) == tw__word_generation(*word) &&
+	const struct tw__record *record = &slots->records[at->slot];
+	*out = (struct seen_timer){
+	    tw__handle_make(slots, at->slot, tw__word_generation(at->word)),
+	    tw_load_acquire(&record->fn),
+	    /* acquire: not after the second look */
+	    tw_load_acquire(&record->arg),
+	    tw__name_of(slots, at->slot, at->word),
+	};
+	uint64_t again = tw_load_relaxed(&slots->words[at->slot]);
+	return tw__word_generation(again) == tw__word_generation(at->word) &&
 	       tw__word_state(again) != TW__FREE;
-}
-
-/*
- * Visits the armed timers, or the disarmed ones (left_ns: UINT64_MAX). The visitor's answer if not
- * 0.
- */
-static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, void *visitor_arg)
-{
-	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word, left_ns = UINT64_MAX;
-		tw_fn *fn;
-		void *arg;
-		if (!read_record(service, slot, &word, &fn, &arg))
-			continue;
-		tw_timer timer = tw__handle_make(&service->slots, slot, tw__word_generation(word));
-		bool is_one = disarmed ? tw__word_disarmed(word)
-				       : tw_remaining(service, timer, &left_ns) == 0;
-		int r = is_one ? visit(visitor_arg, timer, fn, arg, left_ns) : 0;
-		if (r)
-			return r;
-	}
-	return 0;
 }
 
 int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
@@ -78,7 +55,12 @@ int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_ar
 	struct tw__run visiting = {.outer = tw__current_run, .service = service};
 	if (!tw__inside(service)) /* a callback that lists stays the current one */
 		tw__current_run = &visiting;
-	r = each_timer(service, false, visit, visitor_arg);
+	uint64_t left_ns;
+	struct seen_timer seen;
+	for (struct tw__walk at = tw__walk_over(&service->slots); !r && tw__walk_on(&at);)
+		if (look_at_timer(service, &at, &seen) &&
+		    tw_remaining(service, seen.timer, &left_ns) == 0)
+			r = visit(visitor_arg, seen.timer, seen.fn, seen.arg, left_ns);
 	tw__current_run = visiting.outer;
 	return r;
 }
@@ -90,22 +72,24 @@ struct dump {
 	uint64_t now_ns;
 };
 
-static void print_function(FILE *out, tw_fn *fn, void *arg)
-{
-	char text[TW__FUNCTION_ROOM];
-	tw__text_function(text, fn);
-	fputs(", fn ", out);
-	tw__text_put(out, text, TW__TEXT_PLAIN);
-	fprintf(out, ", arg %p\n", arg);
-}
-
-static void print_name(FILE *out, const char *name)
+/* before, and the name in quotes. */
+static void print_name(FILE *out, const char *before, const char *name)
 {
 	if (!name)
 		return;
-	fputs(", \"", out);
+	fprintf(out, "%s\"", before);
 	tw__text_put(out, name, TW__TEXT_PLAIN);
 	fputc('"', out);
+}
+
+static void print_what(FILE *out, const char *name, tw_fn *fn, void *arg)
+{
+	char text[TW__FUNCTION_ROOM];
+	tw__text_function(text, fn);
+	print_name(out, ", ", name);
+	fputs(", fn ", out);
+	tw__text_put(out, text, TW__TEXT_PLAIN);
+	fprintf(out, ", arg %p\n", arg);
 }
 
 static void print_run(void *context, const struct tw__seen_run *run)
@@ -113,22 +97,52 @@ static void print_run(void *context, const struct tw__seen_run *run)
 	const struct dump *dump = context;
 	fprintf(dump->out, "running for %.3f ms, thread %" PRIu32,
 		(double)tw__span(run->since_ns, dump->now_ns) / 1e6, run->thread_id);
-	print_name(dump->out, run->name);
-	print_function(dump->out, run->fn, run->arg);
+	print_what(dump->out, run->name, run->fn, run->arg);
 }
 
-static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+/* Armed or disarmed; what runs is listed as that. */
+static void print_timer(const struct dump *dump, const struct tw__walk *at)
 {
-	const struct dump *dump = context;
-	fprintf(dump->out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)timer.id,
-		(uint32_t)(timer.id >> 32));
-	if (remaining_ns == UINT64_MAX)
+	struct seen_timer seen;
+	uint64_t left_ns;
+	bool is_disarmed = tw__word_disarmed(at->word);
+	if (!look_at_timer(dump->service, at, &seen) ||
+	    (!is_disarmed && tw_remaining(dump->service, seen.timer, &left_ns)))
+		return;
+	fprintf(dump->out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)seen.timer.id,
+		(uint32_t)(seen.timer.id >> 32));
+	if (is_disarmed)
 		fputs(" disarmed", dump->out);
 	else
-		fprintf(dump->out, " pending, due in %.3f ms", (double)remaining_ns / 1e6);
-	print_name(dump->out, name_of_timer(dump->service, timer));
-	print_function(dump->out, fn, arg);
-	return 0;
+		fprintf(dump->out, " pending, due in %.3f ms", (double)left_ns / 1e6);
+	print_what(dump->out, seen.name, seen.fn, seen.arg);
+}
+
+/* The members of struct tw_service_stats, in order. */
+static const char members[] =
+    "scheduled\0fired\0cancelled\0dropped\0pending\0rejected\0runs\0overruns\0resets\0"
+    "resets_eager\0refused\0wakeups\0ticks\0tick_cpu_ns\0tick_cpu_max_ns\0entries\0"
+    "dead_entries\0retired_slots\0clock_steps\0threads\0memory_bytes\0"
+    "lateness.count\0lateness.p50_ns\0lateness.p99_ns\0lateness.p999_ns\0lateness.max_ns\0"
+    "wait.count\0wait.p50_ns\0wait.p99_ns\0wait.p999_ns\0wait.max_ns\0"
+    "run.count\0run.p50_ns\0run.p99_ns\0run.p999_ns\0run.max_ns\0"
+    "groups\0group_members\0disarmed";
+
+/* Those that are not 0. */
+static void print_stats(const struct dump *dump)
+{
+	enum { COUNT = sizeof(struct tw_service_stats) / sizeof(uint64_t) };
+	union {
+		struct tw_service_stats stats;
+		uint64_t values[COUNT]; /* the first is the size */
+	} all = {.stats.size = sizeof all.stats};
+	tw_service_stats(dump->service, &all.stats); /* cannot fail */
+	fputs("statistics:", dump->out);
+	const char *name = members;
+	for (int i = 1; i < COUNT; i++, name += strlen(name) + 1)
+		if (all.values[i])
+			fprintf(dump->out, " %s=%" PRIu64, name, all.values[i]);
+	fputc('\n', dump->out);
 }
 
 int tw_service_dump(tw_service *service, FILE *out)
@@ -139,13 +153,13 @@ int tw_service_dump(tw_service *service, FILE *out)
 		return r;
 	struct dump dump = {service, out, tw__clock_read(service)};
 	if (service->config.name) {
-		fputs("service \"", out);
-		tw__text_put(out, service->config.name, TW__TEXT_PLAIN);
-		fputs("\"\n", out);
+		print_name(out, "service ", service->config.name);
+		fputc('\n', out);
 	}
+	print_stats(&dump);
 	tw__runs_visit(service, dump.now_ns, print_run, &dump);
-	each_timer(service, false, print_timer, &dump);
-	each_timer(service, true, print_timer, &dump);
+	for (struct tw__walk at = tw__walk_over(&service->slots); tw__walk_on(&at);)
+		print_timer(&dump, &at);
 	struct tw__kept *kept = tw_load_acquire(&service->kept);
 	if (kept)
 		kept->dump(service, out, dump.now_ns);
@@ -227,33 +241,34 @@ static void look_at_driver(tw_service *service, struct tw_service_liveness *out)
 static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 {
 	struct tw__slots *slots = &service->slots;
-	uint64_t now_ns = out->now_ns;
-	uint32_t end = tw_load_acquire(&slots->depot.fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&slots->words[slot]), tick;
+	struct tw__walk oldest = {0};
+	struct seen_timer seen;
+	for (struct tw__walk at = tw__walk_over(slots); tw__walk_on(&at);) {
 		/* after the word: no near word is far ahead of it */
-		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-		if (!tw__word_armed(word) || !tw__deadline_read(slots, slot, &word, cursor, &tick))
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor), tick;
+		if (!tw__word_armed(at.word) ||
+		    !tw__deadline_read(slots, at.slot, &at.word, cursor, &tick))
 			continue; /* it has just changed */
-		uint64_t late_ns = tw__span(tw__tick_ns(service, tick), now_ns);
-		if (late_ns == 0)
-			continue;
-		out->overdue++;
+		uint64_t late_ns = tw__span(tw__tick_ns(service, tick), out->now_ns);
+		out->overdue += late_ns > 0;
 		if (late_ns <= out->overdue_ns)
 			continue;
 		out->overdue_ns = late_ns;
-		out->overdue_timer = tw__handle_make(slots, slot, tw__word_generation(word));
+		oldest = at;
 	}
-	if (out->overdue)
-		out->overdue_name = name_of_timer(service, out->overdue_timer);
+	if (out->overdue) {
+		bool is_there = look_at_timer(service, &oldest, &seen);
+		out->overdue_timer = seen.timer;
+		out->overdue_name = is_there ? seen.name : NULL;
+	}
 }
 
 static void look_at_pool(tw_service *service, struct tw_service_liveness *out)
 {
 	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it */
-	void *pool = tw_load_relaxed(&service->watch.pool);
+	tw_pool *pool = tw_load_relaxed(&service->watch.pool);
 	if (pool)
-		service->watch.pool_look(pool, out);
+		tw__pool_look(pool, out);
 	pthread_mutex_unlock(&tw__registry);
 }
 
@@ -311,14 +326,6 @@ static uint64_t count_entries(tw_service *service)
 
 enum { MOMENT_NS = 50000, MOMENTS = 2000 };
 
-static bool lanes_empty(tw_service *service)
-{
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (tw__lane_unread(lane) || tw__lane_unread(tw__young_of(lane)))
-			return false;
-	return true;
-}
-
 /* Whether this thread is in a callback of the service, or is its driver. */
 static bool is_inside(const tw_service *service)
 {
@@ -343,15 +350,12 @@ static int inspect_check(tw_service *service, char *why, size_t why_size)
 	bool at_rest = comes_to_rest(service);
 	const char *wrong = tw__wheel_check(&service->driver->wheel);
 	uint64_t in_use = 0, filed = 0, covered = count_entries(service);
-	uint32_t end = tw_load_acquire(&service->slots.depot.fresh), strange = 0;
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]),
-			 state = tw__word_state(word);
-		in_use += state != TW__FREE;
-		filed += state != TW__FREE && is_filed(word);
-		if (state != TW__FREE && !tw__word_waits(word) && state != TW__RUNNING &&
-		    state != TW__RELEASING)
-			strange = slot;
+	uint32_t strange = 0;
+	for (struct tw__walk at = tw__walk_over(&service->slots); tw__walk_on(&at); in_use++) {
+		uint64_t state = tw__word_state(at.word);
+		filed += is_filed(at.word);
+		if (!tw__word_waits(at.word) && state != TW__RUNNING && state != TW__RELEASING)
+			strange = at.slot;
 	}
 	struct tw_service_stats stats = {.size = sizeof stats};
 	bool has_ledger = at_rest && tw_service_stats(service, &stats) == 0;
@@ -360,7 +364,7 @@ static int inspect_check(tw_service *service, char *why, size_t why_size)
 		snprintf(why, why_size, "%s", wrong);
 	else if (strange)
 		snprintf(why, why_size, "slot %" PRIu32 " is in no known state", strange);
-	else if (at_rest && lanes_empty(service) && covered != filed)
+	else if (at_rest && !tw__lanes_unread(service) && covered != filed)
 		snprintf(why, why_size,
 			 "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed,
 			 covered);

@@ -1,4 +1,4 @@
-/* A service over a given executor: its birth, its end, and what runs. */
+/* What the files of this room, and the Prometheus page, call of each other. */
 #ifndef TW_WHEEL_SERVICE_PARTS_H
 #define TW_WHEEL_SERVICE_PARTS_H
 
@@ -6,28 +6,11 @@
 
 /* -------------------------------------------------------------------- create.c */
 
-/*
- * Copies a config of an older or newer program, with the defaults except for executor and workers.
- */
-int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg);
+/* The pool is idle, or this is a forked child. The pool ends if it was the service's own. */
+void tw__service_leave_pool(tw_service *service);
 
-/* Over cfg->executor; no defaults are left. As tw_service_create. */
-int tw__core_create(tw_service **out, const struct tw_service_config *cfg);
-
-/* Frees a service after a close that left nothing. */
-void tw__core_free(tw_service *service);
-
-/* The same in a forked child, whatever the state of things. */
-void tw__core_free_forked(tw_service *service);
-
-/* --------------------------------------------------------------------- close.c */
-
-/*
- * tw_service_close. quiet(service) is called once, when nothing is left, while other calls still
- * wait: it ends the executor's threads. alone: no other thread uses the service.
- */
-int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns,
-		   void (*quiet)(tw_service *), bool alone);
+/* Frees a service that is closed, or was never open, or is a forked child's. */
+void tw__service_free(tw_service *service);
 
 /* ------------------------------------------------------------------- inspect.c */
 

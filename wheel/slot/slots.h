@@ -201,6 +201,29 @@ bool tw__slots_purge(struct tw__slots *slots);
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
+/* A walk over the slots in use, `slot` with the word that it had. Slots used later are not met. */
+struct tw__walk {
+	const struct tw__slots *slots;
+	uint32_t slot, end;
+	uint64_t word;
+};
+
+static inline struct tw__walk tw__walk_over(const struct tw__slots *slots)
+{
+	return (struct tw__walk){.slots = slots, .end = tw_load_acquire(&slots->depot.fresh)};
+}
+
+/* False: there are no more. */
+static inline bool tw__walk_on(struct tw__walk *at)
+{
+	while (++at->slot < at->end) {
+		at->word = tw_load_acquire(&at->slots->words[at->slot]); /* WORD1 */
+		if (tw__word_state(at->word) != TW__FREE)
+			return true;
+	}
+	return false;
+}
+
 /* Locks what has no compare-and-swap: far deadlines (WORD6), the period of a series (WORD8). */
 static inline _Atomic uint32_t *tw__far_lock(struct tw__slots *slots, uint32_t slot)
 {

@@ -193,7 +193,7 @@ Test(faults_layers, limiter)
 
 static int use_tasks(struct rig *rig)
 {
-	struct tw_service_stats stats = {.size = sizeof stats};
+	static struct tw_service_histograms histograms = {.size = sizeof histograms};
 	struct tw_period period = rate_of(MS, MS, 3);
 	int r = 0;
 	for (int i = 0; i < SOME && r == 0; i++) {
@@ -203,11 +203,10 @@ static int use_tasks(struct rig *rig)
 		r = tw_schedule_task(rig->service, &task, &timer);
 		cr_assert((r == 0) == (timer.id != 0));
 	}
-	r = r ? r : tw_service_stats(rig->service, &stats);
-	return r;
+	return r ? r : tw_service_histograms(rig->service, &histograms);
 }
 
-Test(faults_layers, tasks_with_side_records_and_statistics)
+Test(faults_layers, tasks_with_extension_records_and_distributions)
 {
 	refuse_each_in_turn(use_tasks, 1);
 }

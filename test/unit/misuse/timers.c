@@ -58,14 +58,9 @@ Test(misuse_timers, null_arguments)
 {
 	tw_timer timer = {0};
 	tw_group group = {0};
-	struct tw_service_stats stats = {.size = sizeof stats};
 	NULL_ROW(tw_service_create, "out", NULL, NULL);
 	NULL_ROW(tw_service_next_expiry, "out_ns", manual, NULL);
 	NULL_ROW(tw_service_stats, "out", manual, NULL);
-	NULL_ROW(tw_service_stats_print, "stats", NULL, stderr);
-	NULL_ROW(tw_service_stats_print, "out", &stats, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_service_stats),
-	    tw_service_stats_print(SMALL(tw_service_stats), stderr));
 	NULL_ROW(tw_service_liveness, "out", manual, NULL);
 	NULL_ROW(tw_service_pool_stats, "out", manual, NULL);
 	NULL_ROW(tw_service_foreach, "visit", manual, NULL, NULL);

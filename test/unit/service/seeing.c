@@ -1,7 +1,8 @@
 /* Seeing inside: counters, sizes of the stats struct, listings, hints. */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "test/support/liveness.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
 
@@ -48,32 +49,24 @@ Test(service_seeing, the_wait_for_an_executor_is_measured)
 	expect_lt(stats.lateness.max_ns, MS);
 }
 
-/* ------------------------------------------------------------ text */
-
-static size_t lines_with(const char *text, const char *word)
+/* The members' names and values are in step from the first to the last. */
+Test(service_seeing, a_dump_has_the_statistics_that_are_not_0)
 {
-	size_t lines = 0;
-	for (const char *at = strstr(text, word); at; at = at ? strstr(at, word) : NULL) {
-		lines++;
-		at = strchr(at, '\n');
-	}
-	return lines;
-}
-
-/* service_stats_sizes looks at the rest of the table. */
-Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
-{
-	static const char *const words[] = {"scheduled", "fired",        "cancelled",
-					    "dropped",   "pending 4321", "lateness"};
-	struct tw_service_stats stats = {.size = sizeof stats, .pending = 4321};
-	char text[8192] = "";
-	FILE *out = fmemopen(text, sizeof text, "w");
-	expect_eq(tw_service_stats_print(&stats, out), 0);
-	fclose(out);
-	for (char *at = text; (at = strstr(at, "  ")) != NULL;)
-		memmove(at, at + 1, strlen(at)); /* one space between columns */
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		expect_ge(lines_with(text, words[i]), 1);
+	tw_timer timer;
+	struct probe probe = PROBE(&rig, 1);
+	struct tw_task persistent = {.size = sizeof persistent,
+				     .fn = probe_run,
+				     .when_ns = TW_NEVER,
+				     .flags = TW_TASK_PERSISTENT};
+	probe_schedule(&probe, SECOND);
+	be_late(&probe, 1 << 20);
+	expect_eq(tw_schedule_task(rig.service, &persistent, &timer), 0);
+	char *dump = dump_of(rig.service);
+	const char *stats = strstr(dump, "statistics: scheduled=3 fired=1 pending=1 runs=1 ");
+	cr_assert(stats && strstr(stats, " lateness.max_ns=1048576 ") &&
+		      strstr(stats, " disarmed=1\n") && !strstr(dump, "=0"),
+		  "%s", dump);
+	free(dump);
 }
 
 /* ------------------------------------------------------------ foreach */

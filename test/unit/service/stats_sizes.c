@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "test/support/actions.h"
@@ -124,43 +122,4 @@ Test(service_stats_sizes, are_kept_by_each_call_that_fills_a_struct)
 		cr_assert(all_are(bytes + sizeof(size_t), MOST - sizeof(size_t), MARK));
 		expect_eq(structs[i].get(NULL), -EINVAL);
 	}
-}
-
-/* The caller frees it. */
-static char *printed(const void *stats)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *file = open_memstream(&text, &size);
-	int r = tw_service_stats_print(stats, file);
-	fclose(file);
-	expect_eq(r, 0);
-	return text;
-}
-
-/* What a program's struct of that size prints is what its members say, and 0 for the others. */
-static void expect_printed_within(const struct tw_service_stats *whole, size_t size)
-{
-	struct tw_service_stats known = {0};
-	memset(bytes, MARK, MOST);
-	memcpy(bytes, whole, size < sizeof *whole ? size : sizeof *whole);
-	memcpy(bytes, &size, sizeof size);
-	memcpy(&known, bytes, size < sizeof known ? size : sizeof known);
-	known.size = sizeof known;
-	char *of_program = printed(bytes), *expected = printed(&known);
-	cr_assert(strcmp(of_program, expected) == 0, "size %zu", size);
-	free(of_program);
-	free(expected);
-}
-
-Test(service_stats_sizes, of_what_is_printed)
-{
-	struct tw_service_stats whole;
-	for (size_t i = 0; i < sizeof whole / sizeof(uint64_t); i++)
-		memcpy((uint64_t *)(void *)&whole + i, &(uint64_t){1000 + i}, sizeof(uint64_t));
-	for (size_t size = sizeof whole + TAIL; size >= offsetof(struct tw_service_stats, fired);
-	     size--)
-		expect_printed_within(&whole, size);
-	whole.size = offsetof(struct tw_service_stats, fired) - 1;
-	expect_eq(tw_service_stats_print(&whole, stdout), -EINVAL);
 }
