@@ -103,6 +103,8 @@ cat test/unit/misuse/*.c $(grep -rlE "tw_set_misuse_hook|misuse_text[.]h|limiter
 	sort -u >"$work/rows"
 cat test/unit/misuse/*.c | tr '\n' ' ' | grep -oE 'NULL_ROW\([a-z_]+,[[:space:]]*"[a-z_]+"' |
 	sed 's/.*(\([a-z_]*\),[^"]*"\([a-z_]*\)"/\1: \2 is NULL/' >>"$work/rows"
+cat test/unit/misuse/*.c | tr '\n' ' ' | grep -oE 'BAD_ROW\([-A-Z]+, [a-z_]+,[[:space:]]*"[a-z_.]+"' |
+	sed 's/.*, \([a-z_]*\),[^"]*"\([a-z_.]*\)"/\1: \2 has a value that/' >>"$work/rows"
 unmatched() {
 	awk 'NR == FNR { rows[++n] = $0; next }
 		{

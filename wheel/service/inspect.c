@@ -350,31 +350,25 @@ static int inspect_check(tw_service *service, char *why, size_t why_size)
 	bool at_rest = comes_to_rest(service);
 	const char *wrong = tw__wheel_check(&service->driver->wheel);
 	uint64_t in_use = 0, filed = 0, covered = count_entries(service);
-	uint32_t strange = 0;
+	bool strange = false;
 	for (struct tw__walk at = tw__walk_over(&service->slots); tw__walk_on(&at); in_use++) {
 		uint64_t state = tw__word_state(at.word);
 		filed += is_filed(at.word);
 		if (!tw__word_waits(at.word) && state != TW__RUNNING && state != TW__RELEASING)
-			strange = at.slot;
+			strange = true;
 	}
 	struct tw_service_stats stats = {.size = sizeof stats};
-	bool has_ledger = at_rest && tw_service_stats(service, &stats) == 0;
+	tw_service_stats(service, &stats); /* cannot fail */
 	uint64_t ended = stats.fired + stats.cancelled + stats.dropped;
+	if (!wrong && strange)
+		wrong = "a slot is in no known state";
+	if (!wrong && at_rest && !tw__lanes_unread(service) && covered != filed)
+		wrong = "a timer that is filed has no entry, or two";
+	if (!wrong && at_rest && stats.scheduled != ended + in_use)
+		wrong = "ledger: scheduled is not the sum of what has ended and what is in use";
 	if (wrong)
 		snprintf(why, why_size, "%s", wrong);
-	else if (strange)
-		snprintf(why, why_size, "slot %" PRIu32 " is in no known state", strange);
-	else if (at_rest && !tw__lanes_unread(service) && covered != filed)
-		snprintf(why, why_size,
-			 "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed,
-			 covered);
-	else if (has_ledger && stats.scheduled != ended + in_use)
-		snprintf(why, why_size,
-			 "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64,
-			 stats.scheduled, ended, in_use);
-	else
-		return 0;
-	return -EFAULT;
+	return wrong ? -EFAULT : 0;
 }
 
 int tw_service_validate(tw_service *service, char *why, size_t why_size)

@@ -65,9 +65,8 @@ Test(misuse_layers, pools)
 	NULL_ROW(tw_pool_close, "pool", NULL, TW_CLOSE_DROP, NULL, NULL);
 	NULL_ROW(tw_pool_stats, "pool", NULL, STRUCT(tw_pool_stats));
 	NULL_ROW(tw_pool_stats, "out", pool, NULL);
-	ROW(-EINVAL, "tw_pool_close: mode" BAD,
-	    tw_pool_close(pool, (enum tw_close_mode)3, NULL, NULL));
-	ROW(-EINVAL, SMALL_TEXT(tw_pool_config), tw_pool_create(&other, SMALL(tw_pool_config)));
+	BAD_ROW(-EINVAL, tw_pool_close, "mode", pool, (enum tw_close_mode)3, NULL, NULL);
+	SMALL_ROW(tw_pool_config, tw_pool_create(&other, SMALL(tw_pool_config)));
 	POOL_ROW("tw_pool_config.workers", .workers = 1025);
 	POOL_ROW("tw_pool_config.max_workers", .max_workers = 1025);
 	POOL_ROW("tw_pool_config.max_workers", .workers = 3, .max_workers = 2);
@@ -93,12 +92,11 @@ Test(misuse_layers, manual_executors)
 	NULL_ROW(tw_manual_create, "out", NULL, NULL);
 	NULL_ROW(tw_manual_fd, "manual", NULL);
 	NULL_ROW(tw_manual_pump, "manual", NULL, 1);
-	ROW(-EINVAL, SMALL_TEXT(tw_manual_config),
-	    tw_manual_create(&other, SMALL(tw_manual_config)));
-	ROW(-EINVAL, "tw_manual_create: tw_manual_config.queue" BAD,
-	    tw_manual_create(&other, STRUCT(tw_manual_config, .queue = (1u << 24) + 1)));
-	ROW(-EINVAL, "tw_manual_create: tw_manual_config.reserved" BAD,
-	    tw_manual_create(&other, STRUCT(tw_manual_config, .reserved = 1)));
+	SMALL_ROW(tw_manual_config, tw_manual_create(&other, SMALL(tw_manual_config)));
+	BAD_ROW(-EINVAL, tw_manual_create, "tw_manual_config.queue", &other,
+		STRUCT(tw_manual_config, .queue = (1u << 24) + 1));
+	BAD_ROW(-EINVAL, tw_manual_create, "tw_manual_config.reserved", &other,
+		STRUCT(tw_manual_config, .reserved = 1));
 }
 
 /* -------------------------------------------------------------------- strand */
@@ -122,9 +120,9 @@ Test(misuse_layers, strands)
 	NULL_ROW(tw_strand_stats, "strand", NULL, STRUCT(tw_strand_stats));
 	NULL_ROW(tw_strand_stats, "out", strand, NULL);
 	NULL_ROW(tw_strand_set_name, "strand", NULL, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_strand_stats), tw_strand_stats(strand, SMALL(tw_strand_stats)));
+	SMALL_ROW(tw_strand_stats, tw_strand_stats(strand, SMALL(tw_strand_stats)));
 	cr_assert_null(tw_strand_executor(NULL));
-	ROW(-EINVAL, "tw_strand_create: executor" BAD, tw_strand_create(&other, manual, &unsound));
+	BAD_ROW(-EINVAL, tw_strand_create, "executor", &other, manual, &unsound);
 }
 
 #define STRAND_ROW(member, ...)                            \
@@ -136,8 +134,7 @@ Test(misuse_layers, tasks_of_strands)
 {
 	int context;
 	struct tw_period period = {.size = sizeof period, .period_ns = 1, .first_ns = 1};
-	ROW(-EINVAL, SMALL_TEXT(tw_strand_task),
-	    tw_strand_submit_task(strand, SMALL(tw_strand_task), NULL));
+	SMALL_ROW(tw_strand_task, tw_strand_submit_task(strand, SMALL(tw_strand_task), NULL));
 	STRAND_ROW("tw_strand_task.fn", .arg = NULL);
 	STRAND_ROW("tw_strand_task.flags", OF(.flags = 128));
 	STRAND_ROW("tw_strand_task.delay_ns", OF(.delay_ns = 1, .period = &period));
@@ -145,11 +142,11 @@ Test(misuse_layers, tasks_of_strands)
 	STRAND_ROW("tw_strand_task.reserved", OF(.reserved = 1));
 	STRAND_ROW("tw_strand_task.period", OF(.flags = TW_TASK_AT, .period = &period));
 	period.period_ns = 0;
-	ROW(-EINVAL, "tw_strand_submit_task: tw_period.period_ns" BAD,
-	    tw_strand_submit_task(strand, STRUCT(tw_strand_task, OF(.period = &period)), NULL));
-	ROW(-EINVAL, SMALL_TEXT(tw_period),
-	    tw_strand_submit_task(strand, STRUCT(tw_strand_task, OF(.period = SMALL(tw_period))),
-				  NULL));
+	BAD_ROW(-EINVAL, tw_strand_submit_task, "tw_period.period_ns", strand,
+		STRUCT(tw_strand_task, OF(.period = &period)), NULL);
+	SMALL_ROW(tw_period,
+		  tw_strand_submit_task(
+		      strand, STRUCT(tw_strand_task, OF(.period = SMALL(tw_period))), NULL));
 }
 
 #define RANGE_ROW(function, what, ...) \
@@ -194,27 +191,22 @@ Test(misuse_layers, limiters)
 		    ONE(.rate_starts = 1, .rate_interval_ns = TOO_LONG));
 	LIMITER_ROW("tw_limiter_config.max_concurrency", .max_concurrency = 64,
 		    .executor = tw_pool_executor(pool));
-	ROW(-EINVAL, SMALL_TEXT(tw_limiter_config),
-	    tw_limiter_create(&other, manual, SMALL(tw_limiter_config)));
+	SMALL_ROW(tw_limiter_config, tw_limiter_create(&other, manual, SMALL(tw_limiter_config)));
 	NULL_ROW(tw_limiter_create, "out", NULL, manual, STRUCT(tw_limiter_config));
 	NULL_ROW(tw_limiter_create, "service", &other, NULL, STRUCT(tw_limiter_config));
 	NULL_ROW(tw_limiter_create, "config", &other, manual, NULL);
-	ROW(-EINVAL, "tw_limiter_set_max_concurrency: max_concurrency" BAD,
-	    tw_limiter_set_max_concurrency(limiter, 0));
-	ROW(-EINVAL, "tw_limiter_set_max_concurrency: max_concurrency" BAD,
-	    tw_limiter_set_max_concurrency(limiter, (1u << 30) + 1));
-	ROW(-EINVAL, "tw_limiter_close: mode" BAD,
-	    tw_limiter_close(limiter, (enum tw_close_mode)3, 0));
+	BAD_ROW(-EINVAL, tw_limiter_set_max_concurrency, "max_concurrency", limiter, 0);
+	BAD_ROW(-EINVAL, tw_limiter_set_max_concurrency, "max_concurrency", limiter,
+		(1u << 30) + 1);
+	BAD_ROW(-EINVAL, tw_limiter_close, "mode", limiter, (enum tw_close_mode)3, 0);
 }
 
 Test(misuse_layers, rates)
 {
-	ROW(-EINVAL, "tw_limiter_set_rate: starts" BAD, tw_limiter_set_rate(rated, 0, 1));
-	ROW(-EINVAL, "tw_limiter_set_rate: starts" BAD,
-	    tw_limiter_set_rate(rated, (1u << 20) + 1, 1));
-	ROW(-EINVAL, "tw_limiter_set_rate: interval_ns" BAD, tw_limiter_set_rate(rated, 1, 0));
-	ROW(-EINVAL, "tw_limiter_set_rate: interval_ns" BAD,
-	    tw_limiter_set_rate(rated, 1, TOO_LONG));
+	BAD_ROW(-EINVAL, tw_limiter_set_rate, "starts", rated, 0, 1);
+	BAD_ROW(-EINVAL, tw_limiter_set_rate, "starts", rated, (1u << 20) + 1, 1);
+	BAD_ROW(-EINVAL, tw_limiter_set_rate, "interval_ns", rated, 1, 0);
+	BAD_ROW(-EINVAL, tw_limiter_set_rate, "interval_ns", rated, 1, TOO_LONG);
 }
 
 Test(misuse_layers, null_limiters)
@@ -238,8 +230,7 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_job_cancel, "limiter", NULL, none);
 	NULL_ROW(tw_job_wait, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_state, "limiter", NULL, none);
-	ROW(-EINVAL, SMALL_TEXT(tw_limiter_stats),
-	    tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
+	SMALL_ROW(tw_limiter_stats, tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
 }
 
 #define JOB_ROW(error, member, ...)                       \
@@ -266,15 +257,12 @@ Test(misuse_layers, jobs)
 	JOB_ROW(-ERANGE, "tw_limiter_task.retry.delay_ns", DO(.retry.delay_ns = TOO_LONG));
 	JOB_ROW(-ERANGE, "tw_limiter_task.retry.cap_ns", DO(.retry.cap_ns = TOO_LONG));
 	JOB_ROW(-ERANGE, "tw_limiter_task.retry.deadline_ns", DO(.retry.deadline_ns = TOO_LONG));
-	ROW(-EINVAL, SMALL_TEXT(tw_limiter_task),
-	    tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
+	SMALL_ROW(tw_limiter_task, tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
 	expect_eq(tw_limiter_set_paused(limiter, true), 0);
 	expect_eq(tw_limiter_submit(limiter, job, NULL, &waiting), 0);
-	ROW(-EINVAL, "tw_job_set_priority: priority" BAD,
-	    tw_job_set_priority(limiter, waiting, 32768));
-	ROW(-EINVAL, "tw_job_set_priority: priority" BAD,
-	    tw_job_set_priority(limiter, waiting, -32769));
-	ROW(-EINVAL, "tw_job_complete: error" BAD, tw_job_complete(limiter, waiting, 1, NULL));
+	BAD_ROW(-EINVAL, tw_job_set_priority, "priority", limiter, waiting, 32768);
+	BAD_ROW(-EINVAL, tw_job_set_priority, "priority", limiter, waiting, -32769);
+	BAD_ROW(-EINVAL, tw_job_complete, "error", limiter, waiting, 1, NULL);
 	ROW(-EINVAL, "tw_job_complete: the job is synchronous: set TW_LIMITER_TASK_ASYNC",
 	    tw_job_complete(limiter, waiting, 0, NULL));
 	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0);
@@ -291,27 +279,21 @@ Test(misuse_layers, semaphores)
 	NULL_ROW(tw_semaphore_acquire, "semaphore", NULL, 1, 0);
 	NULL_ROW(tw_semaphore_acquire_async, "semaphore", NULL, 1, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_semaphore_acquire_async, "fn", permits, 1, NULL, NULL, NULL);
-	ROW(-EINVAL, "tw_semaphore_acquire: n" BAD, tw_semaphore_acquire(permits, 0, 0));
-	ROW(-EINVAL, "tw_semaphore_acquire: n" BAD, tw_semaphore_acquire(permits, 2, 0));
-	ROW(-EINVAL, "tw_semaphore_acquire_async: n" BAD,
-	    tw_semaphore_acquire_async(permits, -1, misuse_fn, NULL, NULL));
-	ROW(-EINVAL, "tw_semaphore_acquire_async: n" BAD,
-	    tw_semaphore_acquire_async(permits, 2, misuse_fn, NULL, NULL));
-	ROW(-EINVAL, "tw_semaphore_release: n" BAD, tw_semaphore_release(permits, 0));
+	BAD_ROW(-EINVAL, tw_semaphore_acquire, "n", permits, 0, 0);
+	BAD_ROW(-EINVAL, tw_semaphore_acquire, "n", permits, 2, 0);
+	BAD_ROW(-EINVAL, tw_semaphore_acquire_async, "n", permits, -1, misuse_fn, NULL, NULL);
+	BAD_ROW(-EINVAL, tw_semaphore_acquire_async, "n", permits, 2, misuse_fn, NULL, NULL);
+	BAD_ROW(-EINVAL, tw_semaphore_release, "n", permits, 0);
 	NULL_ROW(tw_semaphore_cancel, "semaphore", NULL, none);
 	NULL_ROW(tw_semaphore_release, "semaphore", NULL, 1);
 	NULL_ROW(tw_semaphore_set_capacity, "semaphore", NULL, 1);
 	NULL_ROW(tw_semaphore_stats, "semaphore", NULL, STRUCT(tw_semaphore_stats));
 	NULL_ROW(tw_semaphore_stats, "out", permits, NULL);
 	NULL_ROW(tw_semaphore_set_name, "semaphore", NULL, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_semaphore_stats),
-	    tw_semaphore_stats(permits, SMALL(tw_semaphore_stats)));
-	ROW(-EINVAL, "tw_semaphore_create: capacity" BAD,
-	    tw_semaphore_create(&other, manual, NULL, -1));
-	ROW(-EINVAL, "tw_semaphore_create: executor" BAD,
-	    tw_semaphore_create(&other, manual, &unsound, 1));
-	ROW(-EINVAL, "tw_semaphore_set_capacity: capacity" BAD,
-	    tw_semaphore_set_capacity(permits, -1));
+	SMALL_ROW(tw_semaphore_stats, tw_semaphore_stats(permits, SMALL(tw_semaphore_stats)));
+	BAD_ROW(-EINVAL, tw_semaphore_create, "capacity", &other, manual, NULL, -1);
+	BAD_ROW(-EINVAL, tw_semaphore_create, "executor", &other, manual, &unsound, 1);
+	BAD_ROW(-EINVAL, tw_semaphore_set_capacity, "capacity", permits, -1);
 }
 
 /* ---------------------------------------------------------------- simulation */
@@ -339,9 +321,9 @@ Test(misuse_layers, simulations)
 	SIM_ROW("tw_sim_config.max_late_ns", .max_late_ns = TOO_LONG);
 	for (size_t i = 0; i < sizeof services / sizeof *services; i++)
 		SIM_ROW("tw_sim_config.service", .service = services[i]);
-	ROW(-EINVAL, SMALL_TEXT(tw_sim_config), tw_sim_create(&other, SMALL(tw_sim_config)));
+	SMALL_ROW(tw_sim_config, tw_sim_create(&other, SMALL(tw_sim_config)));
 	ROW(-EINVAL, "tw_service_create: tw_service_config.tick_ns" BAD,
 	    tw_sim_create(&other, STRUCT(tw_sim_config, .service = &bad_tick)));
-	ROW(-EINVAL, "tw_sim_close: mode" BAD, tw_sim_close(sim, TW_CLOSE_DRAIN));
-	ROW(-ERANGE, "tw_sim_run: ns" BAD, tw_sim_run(sim, UINT64_MAX - 1));
+	BAD_ROW(-EINVAL, tw_sim_close, "mode", sim, TW_CLOSE_DRAIN);
+	BAD_ROW(-ERANGE, tw_sim_run, "ns", sim, UINT64_MAX - 1);
 }

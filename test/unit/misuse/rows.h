@@ -45,6 +45,11 @@ void misuse_expect(const char *call, long long is, int answer, const char *text)
 #define SMALL(type) (&(struct type){.size = 1})
 #define SMALL_TEXT(type) #type ": size 1 is too small: use TW_INIT(" #type ")"
 
+/* A struct that says it is smaller than any; a parameter, or a member of a struct, out of range. */
+#define SMALL_ROW(type, call) ROW(-EINVAL, SMALL_TEXT(type), call)
+#define BAD_ROW(error, function, what, ...) \
+	ROW(error, #function ": " what BAD, function(__VA_ARGS__))
+
 /* What follows a call and its bad parameter, or the bad member of its struct. */
 #define BAD " has a value that the header does not allow"
 #define SYSTEM_REFUSES \

@@ -85,22 +85,16 @@ Test(misuse_timers, small_structs)
 	tw_timer timer;
 	tw_group group = {0};
 	tw_service *other;
-	ROW(-EINVAL, SMALL_TEXT(tw_service_config),
-	    tw_service_create(&other, SMALL(tw_service_config)));
-	ROW(-EINVAL, SMALL_TEXT(tw_service_stats),
-	    tw_service_stats(manual, SMALL(tw_service_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_service_histograms),
-	    tw_service_histograms(manual, SMALL(tw_service_histograms)));
-	ROW(-EINVAL, SMALL_TEXT(tw_service_liveness),
-	    tw_service_liveness(manual, SMALL(tw_service_liveness)));
-	ROW(-EINVAL, SMALL_TEXT(tw_pool_stats),
-	    tw_service_pool_stats(threaded, SMALL(tw_pool_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_group_stats),
-	    tw_group_stats(manual, group, SMALL(tw_group_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_run_info), tw_current(SMALL(tw_run_info)));
-	ROW(-EINVAL, SMALL_TEXT(tw_task), tw_schedule_task(manual, SMALL(tw_task), &timer));
-	ROW(-EINVAL, SMALL_TEXT(tw_period),
-	    tw_schedule_every(manual, SMALL(tw_period), misuse_fn, NULL, &timer));
+	SMALL_ROW(tw_service_config, tw_service_create(&other, SMALL(tw_service_config)));
+	SMALL_ROW(tw_service_stats, tw_service_stats(manual, SMALL(tw_service_stats)));
+	SMALL_ROW(tw_service_histograms,
+		  tw_service_histograms(manual, SMALL(tw_service_histograms)));
+	SMALL_ROW(tw_service_liveness, tw_service_liveness(manual, SMALL(tw_service_liveness)));
+	SMALL_ROW(tw_pool_stats, tw_service_pool_stats(threaded, SMALL(tw_pool_stats)));
+	SMALL_ROW(tw_group_stats, tw_group_stats(manual, group, SMALL(tw_group_stats)));
+	SMALL_ROW(tw_run_info, tw_current(SMALL(tw_run_info)));
+	SMALL_ROW(tw_task, tw_schedule_task(manual, SMALL(tw_task), &timer));
+	SMALL_ROW(tw_period, tw_schedule_every(manual, SMALL(tw_period), misuse_fn, NULL, &timer));
 	ROW(-EINVAL, "tw_service_config: size 0 is too small: use TW_INIT(tw_service_config)",
 	    tw_service_create(&other, &(struct tw_service_config){.buckets = 64}));
 }
@@ -249,8 +243,8 @@ Test(misuse_timers, timers_of_another_kind)
 	ROW(-EINVAL, "tw_disarm: the timer is not persistent: schedule it with TW_TASK_PERSISTENT",
 	    tw_disarm(manual, timer));
 	ROW(-EINVAL, "tw_set_period: the timer is no series", tw_set_period(manual, timer, 1));
-	ROW(-EINVAL, "tw_set_period: period_ns" BAD, tw_set_period(manual, timer, 0));
-	ROW(-ERANGE, "tw_set_period: period_ns" BAD, tw_set_period(manual, timer, TOO_LONG));
+	BAD_ROW(-EINVAL, tw_set_period, "period_ns", manual, timer, 0);
+	BAD_ROW(-ERANGE, tw_set_period, "period_ns", manual, timer, TOO_LONG);
 	cr_assert(tw_cancel(manual, timer) == TW_CANCELLED);
 }
 
@@ -279,11 +273,11 @@ Test(misuse_timers, times_beyond_the_range)
 	expect_eq(tw_schedule(manual, 0, misuse_fn, NULL, &armed), 0);
 	REFUSED_ROW(-ERANGE, "tw_schedule: delay_ns" BAD,
 		    tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &out));
-	ROW(-ERANGE, "tw_reset: delay_ns" BAD, tw_reset(manual, armed, TOO_LONG));
-	ROW(-ERANGE, "tw_reset_earlier: delay_ns" BAD, tw_reset_earlier(manual, armed, TOO_LONG));
+	BAD_ROW(-ERANGE, tw_reset, "delay_ns", manual, armed, TOO_LONG);
+	BAD_ROW(-ERANGE, tw_reset_earlier, "delay_ns", manual, armed, TOO_LONG);
 	REFUSED_ROW(-ERANGE, "tw_schedule_at: deadline_ns" BAD,
 		    tw_schedule_at(manual, UINT64_MAX, misuse_fn, NULL, &out));
-	ROW(-ERANGE, "tw_reset_at: deadline_ns" BAD, tw_reset_at(manual, armed, UINT64_MAX));
+	BAD_ROW(-ERANGE, tw_reset_at, "deadline_ns", manual, armed, UINT64_MAX);
 }
 
 Test(misuse_timers, drives_and_closes)
@@ -292,10 +286,9 @@ Test(misuse_timers, drives_and_closes)
 	static const char has_thread[] =
 	    "the service has a tick thread: set drive to TW_DRIVE_MANUAL";
 	char text[128];
-	ROW(-EINVAL, "tw_service_advance: budget" BAD, tw_service_advance(manual, 0));
-	ROW(-EINVAL, "tw_service_advance: budget" BAD,
-	    tw_service_advance(manual, (size_t)INT32_MAX + 1));
-	ROW(-EINVAL, "tw_service_advance: budget" BAD, tw_service_advance(manual, SIZE_MAX - 1));
+	BAD_ROW(-EINVAL, tw_service_advance, "budget", manual, 0);
+	BAD_ROW(-EINVAL, tw_service_advance, "budget", manual, (size_t)INT32_MAX + 1);
+	BAD_ROW(-EINVAL, tw_service_advance, "budget", manual, SIZE_MAX - 1);
 	snprintf(text, sizeof text, "tw_service_advance: %s", has_thread);
 	ROW(-EINVAL, text, tw_service_advance(threaded, 1));
 	snprintf(text, sizeof text, "tw_service_next_expiry: %s", has_thread);
@@ -305,10 +298,8 @@ Test(misuse_timers, drives_and_closes)
 	ROW(-EINVAL,
 	    "tw_service_fd: the service has a manual clock, which no descriptor can wait for",
 	    tw_service_fd(manual));
-	ROW(-EINVAL, "tw_service_close: mode" BAD,
-	    tw_service_close(manual, (enum tw_close_mode)3, 0));
-	ROW(-EINVAL, "tw_service_close: mode" BAD,
-	    tw_service_close(manual, (enum tw_close_mode) - 1, 0));
+	BAD_ROW(-EINVAL, tw_service_close, "mode", manual, (enum tw_close_mode)3, 0);
+	BAD_ROW(-EINVAL, tw_service_close, "mode", manual, (enum tw_close_mode) - 1, 0);
 	expect_eq(tw_schedule(manual, 1, misuse_fn, NULL, NULL), 0);
 	ROW(-EDEADLK,
 	    "tw_service_close: TW_CLOSE_DRAIN would wait for timers on a clock that only the "
@@ -330,17 +321,15 @@ Test(misuse_timers, clocks)
 {
 	tw_clock *other, *real = tw_clock_monotonic();
 	_Alignas(16) static char no_clock[64];
-	ROW(-EINVAL, "tw_clock_set_default: clock" BAD, tw_clock_set_default((tw_clock *)no_clock));
-	ROW(-EINVAL, "tw_clock_manual_create: start_ns" BAD,
-	    tw_clock_manual_create(&other, (uint64_t)INT64_MAX + 1));
+	BAD_ROW(-EINVAL, tw_clock_set_default, "clock", (tw_clock *)no_clock);
+	BAD_ROW(-EINVAL, tw_clock_manual_create, "start_ns", &other, (uint64_t)INT64_MAX + 1);
 	expect_eq(tw_clock_manual_create(&other, INT64_MAX), 0);
 	expect_eq(tw_clock_manual_destroy(other), 0);
-	ROW(-EINVAL, "tw_clock_manual_destroy: clock" BAD, tw_clock_manual_destroy(real));
-	ROW(-EINVAL, "tw_clock_manual_set: clock" BAD, tw_clock_manual_set(NULL, 0));
-	ROW(-EINVAL, "tw_clock_manual_advance_by: clock" BAD, tw_clock_manual_advance_by(real, 0));
-	ROW(-EINVAL, "tw_clock_manual_set: ns" BAD, tw_clock_manual_set(manual_clock, UINT64_MAX));
-	ROW(-EINVAL, "tw_clock_manual_advance_by: ns" BAD,
-	    tw_clock_manual_advance_by(manual_clock, INT64_MAX));
+	BAD_ROW(-EINVAL, tw_clock_manual_destroy, "clock", real);
+	BAD_ROW(-EINVAL, tw_clock_manual_set, "clock", NULL, 0);
+	BAD_ROW(-EINVAL, tw_clock_manual_advance_by, "clock", real, 0);
+	BAD_ROW(-EINVAL, tw_clock_manual_set, "ns", manual_clock, UINT64_MAX);
+	BAD_ROW(-EINVAL, tw_clock_manual_advance_by, "ns", manual_clock, INT64_MAX);
 }
 
 static void *no_malloc(void *user, size_t bytes)
@@ -355,13 +344,13 @@ static void *no_calloc(void *user, size_t n, size_t bytes)
 
 Test(misuse_timers, allocators)
 {
-	ROW(-EINVAL, SMALL_TEXT(tw_allocator), tw_set_allocator(SMALL(tw_allocator)));
-	ROW(-EINVAL, "tw_set_allocator: tw_allocator.malloc" BAD,
-	    tw_set_allocator(STRUCT(tw_allocator, .calloc = no_calloc)));
-	ROW(-EINVAL, "tw_set_allocator: tw_allocator.calloc" BAD,
-	    tw_set_allocator(STRUCT(tw_allocator, .malloc = no_malloc)));
-	ROW(-EINVAL, "tw_set_allocator: tw_allocator.free" BAD,
-	    tw_set_allocator(STRUCT(tw_allocator, .malloc = no_malloc, .calloc = no_calloc)));
+	SMALL_ROW(tw_allocator, tw_set_allocator(SMALL(tw_allocator)));
+	BAD_ROW(-EINVAL, tw_set_allocator, "tw_allocator.malloc",
+		STRUCT(tw_allocator, .calloc = no_calloc));
+	BAD_ROW(-EINVAL, tw_set_allocator, "tw_allocator.calloc",
+		STRUCT(tw_allocator, .malloc = no_malloc));
+	BAD_ROW(-EINVAL, tw_set_allocator, "tw_allocator.free",
+		STRUCT(tw_allocator, .malloc = no_malloc, .calloc = no_calloc));
 }
 
 Test(misuse_timers, histograms)

@@ -67,8 +67,8 @@ Test(misuse_work, schedulers)
 	tw_scheduler *other;
 	NULL_ROW(tw_scheduler_create, "out", NULL, manual, NULL);
 	NULL_ROW(tw_scheduler_create, "service", &other, NULL, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_config),
-	    tw_scheduler_create(&other, manual, SMALL(tw_scheduler_config)));
+	SMALL_ROW(tw_scheduler_config,
+		  tw_scheduler_create(&other, manual, SMALL(tw_scheduler_config)));
 	SCHEDULER_ROW("tw_scheduler_config.host", .host = (enum tw_scheduler_host)2);
 	SCHEDULER_ROW("tw_scheduler_config.executor", .host = TW_HOST_MANUAL,
 		      .executor = tw_pool_executor(pool));
@@ -97,9 +97,8 @@ Test(misuse_work, null_schedulers)
 	NULL_ROW(tw_scheduler_stats, "scheduler", NULL, STRUCT(tw_scheduler_stats));
 	NULL_ROW(tw_scheduler_stats, "out", scheduler, NULL);
 	TOLD("tw_scheduler_should_yield: scheduler is NULL", tw_scheduler_should_yield(NULL));
-	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_stats),
-	    tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));
-	ROW(-EINVAL, "tw_scheduler_run: budget" BAD, tw_scheduler_run(hosted, 0));
+	SMALL_ROW(tw_scheduler_stats, tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));
+	BAD_ROW(-EINVAL, tw_scheduler_run, "budget", hosted, 0);
 	ROW(-EINVAL, "tw_scheduler_run: an executor runs the tasks: set host to TW_HOST_MANUAL",
 	    tw_scheduler_run(scheduler, 1));
 }
@@ -110,8 +109,8 @@ Test(misuse_work, null_schedulers)
 
 Test(misuse_work, tasks_of_schedulers)
 {
-	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_task),
-	    tw_scheduler_submit_task(scheduler, SMALL(tw_scheduler_task), NULL));
+	SMALL_ROW(tw_scheduler_task,
+		  tw_scheduler_submit_task(scheduler, SMALL(tw_scheduler_task), NULL));
 	TASK_ROW(-EINVAL, "tw_scheduler_task.fn", .arg = NULL);
 	TASK_ROW(-EINVAL, "tw_scheduler_task.flags", .fn = turn, .flags = 128);
 	TASK_ROW(-EINVAL, "tw_scheduler_task.timeout_ns", .fn = turn, .timeout_ns = 1);
@@ -134,8 +133,8 @@ Test(misuse_work, schedulers_of_actions)
 	tw_action_scheduler *other;
 	NULL_ROW(tw_action_scheduler_create, "out", NULL, STRUCT(tw_action_scheduler_config));
 	NULL_ROW(tw_action_scheduler_create, "cfg", &other, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_config),
-	    tw_action_scheduler_create(&other, SMALL(tw_action_scheduler_config)));
+	SMALL_ROW(tw_action_scheduler_config,
+		  tw_action_scheduler_create(&other, SMALL(tw_action_scheduler_config)));
 	ACTIONS_ROW("tw_action_scheduler_config.kind", .kind = (enum tw_action_kind)4);
 	ACTIONS_ROW("tw_action_scheduler_config.flags", QUEUE, .flags = 128);
 	ACTIONS_ROW("tw_action_scheduler_config.reserved", QUEUE, .reserved = 1);
@@ -170,16 +169,15 @@ Test(misuse_work, null_actions)
 	NULL_ROW(tw_immediate_submit, "scheduler", NULL, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_immediate_submit, "fn", asap, NULL, NULL, NULL);
 	NULL_ROW(tw_immediate_cancel, "scheduler", NULL, (tw_immediate){0});
-	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_stats),
-	    tw_action_scheduler_stats(queue, SMALL(tw_action_scheduler_stats)));
+	SMALL_ROW(tw_action_scheduler_stats,
+		  tw_action_scheduler_stats(queue, SMALL(tw_action_scheduler_stats)));
 }
 
 Test(misuse_work, actions)
 {
 	ROW(-EINVAL, "tw_action_schedule: a delay needs a scheduler with a service",
 	    tw_action_schedule(action, NULL, 1));
-	ROW(-ERANGE, "tw_action_schedule: delay_ns" BAD,
-	    tw_action_schedule(action, NULL, TOO_LONG));
+	BAD_ROW(-ERANGE, tw_action_schedule, "delay_ns", action, NULL, TOO_LONG);
 	ROW(-EINVAL,
 	    "tw_action_scheduler_flush: the scheduler's flags must have TW_ACTION_FLAG_BY_CALLER",
 	    tw_action_scheduler_flush(queue));
