@@ -48,7 +48,7 @@ check-tsan-units: deps-build ## all unit tests under ThreadSanitizer; check-tsan
 # Valgrind finds reads of uninitialized memory, which check-asan cannot. All suites would take far more than a
 # quarter of an hour, so these are the suites in which each layer makes, reuses and frees memory.
 memcheck_suites := mpsc_lane timer_slots base_handles base_layers scheduler_bounds \
-	timer_cancel timer_release timer_handles timer_reset close close_groups group_end service_sizes \
+	timer_cancel timer_release timer_handles timer_reset close close_groups group_end service_stats_sizes \
 	action action_batch action_immediate context limiter semaphore scheduler \
 	scheduler_host limiter_close strand runs_work
 under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} \

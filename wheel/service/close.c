@@ -244,7 +244,9 @@ static int end_threads(struct close_call *c)
 	return ended ? 0 : -ETIMEDOUT;
 }
 
-static struct close_call call_of(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
+/* alone: no other thread uses the service. */
+static tw_cold int service_end(const char *call, tw_service *service, enum tw_close_mode mode,
+			       uint64_t timeout_ns, bool alone)
 {
 	struct close_call c = {
 	    .service = service, .drains = mode == TW_CLOSE_DRAIN, .wait_ns = FIRST_WAIT_NS};
@@ -252,14 +254,6 @@ static struct close_call call_of(tw_service *service, enum tw_close_mode mode, u
 	c.until_ns = tw__after(now_ns, timeout_ns);
 	c.deadline_ns = c.drains ? tw__after(c.until_ns, DRAIN_GRACE_NS) : c.until_ns;
 	c.own_until_ns = own_ns > c.deadline_ns ? own_ns : c.deadline_ns;
-	return c;
-}
-
-/* alone: no other thread uses the service. */
-static tw_cold int service_end(const char *call, tw_service *service, enum tw_close_mode mode,
-			       uint64_t timeout_ns, bool alone)
-{
-	struct close_call c = call_of(service, mode, timeout_ns);
 	if (tw__inside(service))
 		return tw__waits_inside(call);
 	if (c.drains && service->time.steps && !close_mode(service)) {

@@ -84,11 +84,6 @@ static const struct tw__queue_ops lane_ops = {.lane_size = sizeof(struct tw__loc
 
 /* --------------------------------------------------------------------- config */
 
-static bool power_of_two(uint32_t n)
-{
-	return n && !(n & (n - 1));
-}
-
 static int config_check(const struct tw_service_config *c)
 {
 	const char *bad = NULL;
@@ -99,7 +94,7 @@ static int config_check(const struct tw_service_config *c)
 		 c->executor ? !c->max_workers : c->workers <= most && most <= TW__WORKERS_MAX,
 		 "max_workers");
 	tw__need(&bad, c->tick_ns >= 50000 && c->tick_ns <= 1000000000, "tick_ns");
-	tw__need(&bad, power_of_two(c->buckets) && c->buckets >= 64 && c->buckets <= 65536,
+	tw__need(&bad, c->buckets >= 64 && c->buckets <= 65536 && !(c->buckets & (c->buckets - 1)),
 		 "buckets");
 	tw__need(&bad, c->max_timers <= 1u << TW__SLOT_BITS, "max_timers");
 	tw__need(&bad, c->lane_entries >= 1024 && c->lane_entries <= 1u << 30, "lane_entries");
@@ -144,14 +139,6 @@ static tw_cold int config_read(struct tw_service_config *out, const struct tw_se
  */
 enum { ENTRIES_A_SLOT = 3, ENTRIES_FIRST = 1 << 20 };
 
-/* Levels for all instants: sums of an instant and a delay. */
-static struct tw__wheel_size wheel_size(const tw_service *service)
-{
-	uint64_t ticks = UINT64_MAX / service->config.tick_ns;
-	return (struct tw__wheel_size){service->config.buckets,
-				       64 - (unsigned)__builtin_clzll(ticks)};
-}
-
 /*
  * The tick thread has no path that can fail, so chunks must suffice. How many of the arena are
  * mapped follows from the slots: the lower one of two lines.
@@ -178,23 +165,22 @@ enum {
 	MANY_A_SLOT = ENTRIES_A_SLOT * CHUNK_BYTES * 5 / (4 * TW__CHUNK_ENTRIES) + 1
 };
 
-/* A chunk's bit in the depot, and what of the arena is mapped beyond its end. */
-static uint32_t chunks_at_most(const struct tw__wheel_bytes *bytes, uint32_t max_timers)
-{
-	size_t arena = tw__arena_bytes(bytes, tw__slots_end(max_timers));
-	return (uint32_t)((arena / TW__RANGE_ALIGNMENT + 1) * (TW__RANGE_ALIGNMENT / CHUNK_BYTES));
-}
-
 /* The wheel's table, the depot of its chunks, and outboxes, one behind the other. */
 static int make_memory(tw_service *service)
 {
 	struct tw__driver *driver = service->driver;
-	struct tw__wheel_size size = wheel_size(service);
+	/* levels for all instants: sums of an instant and a delay */
+	uint64_t ticks = UINT64_MAX / service->config.tick_ns;
+	struct tw__wheel_size size = {service->config.buckets,
+				      64 - (unsigned)__builtin_clzll(ticks)};
 	size_t chunks = tw__wheel_chunks_for(size, ENTRIES_FIRST) + tw__wheel_slack(size) +
 			TW__SPARE_CHUNKS + TW__SEGMENT_ENTRIES + TW__OUTBOX_CHUNKS;
 	struct tw__wheel_bytes bytes = {FEW_FIRST, FEW_A_SLOT, chunks * CHUNK_BYTES * 8 / 7,
 					MANY_A_SLOT, 0};
-	uint32_t most = chunks_at_most(&bytes, service->config.max_timers);
+	size_t arena = tw__arena_bytes(&bytes, tw__slots_end(service->config.max_timers));
+	/* bits in the depot: what of the arena is mapped beyond its end has them, too */
+	uint32_t most =
+	    (uint32_t)((arena / TW__RANGE_ALIGNMENT + 1) * (TW__RANGE_ALIGNMENT / CHUNK_BYTES));
 	size_t table = driver->table_bytes = tw__wheel_table_bytes(size),
 	       depot = tw__depot_bytes(most, TW__CHUNK_BLOCK_SHIFT);
 	bytes.tables = table + depot + TW__OUTBOXES_BYTES;
@@ -212,12 +198,6 @@ static int make_memory(tw_service *service)
 	return 0;
 }
 
-/* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
-static uint64_t multiplier_for(uint64_t tick_ns, uint32_t shift)
-{
-	return (uint64_t)((((unsigned __int128)1 << (64 + shift)) + tick_ns - 1) / tick_ns);
-}
-
 static void set_constants(tw_service *service, const struct tw_service_config *cfg)
 {
 	service->config = *cfg;
@@ -226,7 +206,9 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->inline_executor = tw_executor_inline();
 	service->time.tick_ns = cfg->tick_ns;
 	service->time.tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
-	service->time.tick_multiplier = multiplier_for(cfg->tick_ns, service->time.tick_shift);
+	/* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down) */
+	unsigned __int128 power = (unsigned __int128)1 << (64 + service->time.tick_shift);
+	service->time.tick_multiplier = (uint64_t)((power + cfg->tick_ns - 1) / cfg->tick_ns);
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
 	service->time.steps = !cfg->clock->ops->runs;
 	tw__alarm_init(&service->driver->loop.alarm);

@@ -107,13 +107,3 @@ Test(service_create, with_knobs_in_and_out_of_range)
 		cr_assert(answer == -EINVAL, "%s", knobs[i].name);
 	}
 }
-
-Test(service_create, with_workers_in_and_out_of_range)
-{
-	static const uint32_t workers[] = {0, 1, 2, 16, 1025, UINT32_MAX};
-	for (size_t i = 0; i < sizeof workers / sizeof *workers; i++)
-		expect_answer(&(struct tw_service_config){.size = sizeof(struct tw_service_config),
-							  .drive = TW_DRIVE_MANUAL,
-							  .workers = workers[i]},
-			      workers[i] > 1024 ? -EINVAL : 0);
-}

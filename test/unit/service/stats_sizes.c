@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test/support/actions.h"
 #include "test/support/rig.h"
@@ -122,4 +124,21 @@ Test(service_stats_sizes, are_kept_by_each_call_that_fills_a_struct)
 		cr_assert(all_are(bytes + sizeof(size_t), MOST - sizeof(size_t), MARK));
 		expect_eq(structs[i].get(NULL), -EINVAL);
 	}
+}
+
+/* What lies behind an older program's struct is not looked at, not even to be thrown away. */
+Test(service_stats_sizes, of_an_older_task_may_end_where_memory_does)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = offsetof(struct tw_task, flags);
+	struct probe probe = PROBE(&rig, 1);
+	struct tw_task whole = {.size = size, .fn = probe_run, .arg = &probe, .when_ns = 3 * MS};
+	char *pages =
+	    mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert(pages != MAP_FAILED);
+	expect_eq(mprotect(pages + page, page, PROT_NONE), 0);
+	void *older = memcpy(pages + page - size, &whole, size);
+	expect_eq(tw_schedule_task(rig.service, older, &probe.timer), 0);
+	rig_advance(&rig, 3 * MS);
+	expect_ran_at(&probe, RIG_START_NS + 3 * MS);
+	expect_eq(munmap(pages, 2 * page), 0);
 }
