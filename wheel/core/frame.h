@@ -2,17 +2,15 @@
  * What threads run: a stack of frames, which only the thread sees; a context (tickwheel/context.h);
  * and the user's function under way, for tw_service_liveness.
  *
- * All that calls a user's function does so between tw__user_begin and tw__user_end. Of runs inside
- * one another the outermost is shown. No clock is read: the first look dates a run without a date.
+ * All user functions are called between tw__user_begin and tw__user_end. Of runs inside one another
+ * the outermost is shown. No clock is read: the first look dates a run without a date.
  *
  * Pairing table
  *   USER1  owner, fn, arg, name, since_ns: store-release, then word: store-release (begin) -> word:
  *       load-acquire, the others: load-acquire, then the word again (look): if the word is the
- *       same, the fields are that run's. Each store is a release, so none of the next run's fields
- *       is visible before this run's end.
+ *       same, the fields are that run's.
  *   USER2  since_ns: the word, marked as no date: store-release (begin) -> CAS acq_rel to the date
- *       (look): only the run with that word is dated. Without it a look that was held up since it
- *       read the clock would make a later run look older than it is.
+ *       (look): only the run with that word is dated, and no later one.
  */
 #ifndef TW_WHEEL_FRAME_H
 #define TW_WHEEL_FRAME_H
@@ -68,9 +66,8 @@ bool tw__is_within(const void *what);
 /* ------------------------------------------------------------------ contexts */
 
 /*
- * What is to run later captures the context, and enters and leaves it around the run; enter and
- * leave nest. A layer that keeps contexts of its own tells its timers not to: TW_TASK_CONTEXT with
- * NULL. The layers do not see the core's thread-local.
+ * What runs later captures the context, and enters and leaves it around the run; these nest. The
+ * layers do not see the core's thread-local.
  */
 #ifdef TW_LAYER
 static inline void *tw__context_capture(void)

@@ -107,10 +107,7 @@ struct tw_service {
 	_Atomic(struct tw__kept *) kept; /* set once, by compare-and-swap */
 };
 
-/*
- * In a forked child only constants may be read, and no lock taken. Public functions ask, or do when
- * their thread has not used the service last: in a child it never has.
- */
+/* In a forked child only constants may be read, and no lock taken. */
 static inline bool tw__forked(const tw_service *service)
 {
 	return tw__origin_inherited(&service->origin);
@@ -136,8 +133,8 @@ static inline bool tw__draining(const tw_service *service)
 }
 
 /*
- * Puts off the end of the service until tw__end_may_come. False: the end has begun. A caller that
- * is waited for already, or holds the service (run/work.h), just adds 1.
+ * Puts off the end of the service. False: it has begun. Who is waited for already, or holds the
+ * service (run/work.h), just adds 1.
  */
 static inline bool tw__end_put_off(tw_service *service)
 {
@@ -162,10 +159,9 @@ static inline void tw__end_may_come(tw_service *service)
 /* -------------------------------------------------------------------- ticks */
 
 /*
- * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is
- * shifted. With 2^s < d <= 2^(s+1) and m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d
- * + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund, P.
- * Montgomery, 1994).
+ * Ticks in a span n < 2^62, rounded down. With d the tick, 2^s < d <= 2^(s+1), e < d and
+ * m = (2^(64+s) + e) / d: n * m / 2^(64+s) = n/d + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s):
+ * never the next integer (T. Granlund, P. Montgomery, 1994).
  */
 static inline uint64_t tw__ticks_in_range(const tw_service *service, uint64_t span_ns)
 {
@@ -297,10 +293,7 @@ static inline uint64_t tw__kept(const struct tw__local *local)
 	       tw_load_relaxed(&local->magazine.cancelled);
 }
 
-/*
- * The driver is to read the young lane as it comes: packing does not keep it short, or most of it
- * lives, and has half the size in the wheel.
- */
+/* The driver is to read the young lane as it comes: packing would not keep it short. */
 static inline bool tw__young_is_long(const struct tw__local *local)
 {
 	uint64_t unread = tw__lane_backlog(&local->young), half = local->young.bound / 2,

@@ -14,9 +14,8 @@ static inline bool tw__is_before_plan(const tw_service *service, uint64_t tick)
 
 /*
  * After the push of an entry of a timer that was moved, is armed again, or was not due: wakes the
- * driver if it sleeps for longer. If the timer was moved to earlier between its compare-and-swap
- * and this push, the driver may have dropped the entry of that move (resolve.c): what the word says
- * counts, too.
+ * driver if it sleeps for longer. The driver may have dropped the entry of a move to earlier that
+ * came before this push (resolve.c): what the word says counts, too.
  */
 void tw__wake_if_before_plan(tw_service *service, uint64_t entry, uint64_t tick);
 

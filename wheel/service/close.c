@@ -12,10 +12,9 @@
  *      end (tw__end_put_off), one call stops the tick thread and the pool.
  *
  * With a manual drive the thread that closes is the driver. The mode is one for all calls, and only
- * falls: DRAIN, RUN, DROP. Each call works on its own thread until its own timeout; each step may
- * be done twice. At its timeout a call lowers the mode to DROP, and drops. A drain has a second
- * more, for its callbacks. If membarrier is refused by now, close answers -ENOTSUP before it
- * changes anything. tw_service_destroy needs no barrier: all other calls happened before.
+ * falls: DRAIN, RUN, DROP. Each call works until its own timeout, and each step may be done twice.
+ * At its timeout a call lowers the mode to DROP, and drops. tw_service_destroy needs no barrier:
+ * all other calls happened before.
  *
  * Pairing table
  *   CLOSE1  phase.end: CAS acq_rel (a call begins to drop; a completion is given), or add relaxed
@@ -60,10 +59,7 @@ static uint64_t now(void)
 	return tw_clock_now(tw_clock_monotonic());
 }
 
-/*
- * Waits for the bell, which was read before the look, or a moment: the more a look costs, the
- * longer.
- */
+/* Waits for the bell, or a moment: the more a look costs, the longer. */
 static int wait_a_moment(struct close_call *c, uint32_t bell, uint64_t looking_ns,
 			 uint64_t deadline_ns)
 {
@@ -167,8 +163,8 @@ static bool drop_all(tw_service *service)
 /* ---------------------------------------------------------------------- looks */
 
 /*
- * A poll by the thread that closes, in a manual drive. False: another thread drives, until the
- * deadline. ThreadSanitizer (gcc 12, clang 14) does not see a timed lock on the monotonic clock.
+ * In a manual drive. False: another thread drives, until the deadline. ThreadSanitizer (gcc 12)
+ * does not see a timed lock on the monotonic clock.
  */
 static bool drive_by_hand(struct close_call *c)
 {
@@ -184,13 +180,12 @@ static bool drive_by_hand(struct close_call *c)
 	return true;
 }
 
-/*
- * True: this call ends the threads. Completions that the executor has not called are called here.
- */
+/* True: this call ends the threads. */
 static bool is_at_rest(tw_service *service)
 {
 	uint32_t none = 0;
-	if (tw_load_acquire(&service->phase.end)) /* a callback may wait for one */
+	/* a callback may wait for a completion that the executor has not called */
+	if (tw_load_acquire(&service->phase.end))
 		tw__groups_complete(service);
 	return !tw_load_acquire(&service->submitted->batches_out) && /* RUN4 */
 	       /* planted: release_not_awaited */
@@ -199,12 +194,11 @@ static bool is_at_rest(tw_service *service)
 }
 
 /*
- * One look, after a whole poll in the mode asked for now, or a lower one; a tick thread drains by
- * itself.
+ * One look, after a whole poll in this mode or a lower one; a tick thread drains by itself.
  *
- * When nothing is left that RUN or DRAIN waits for, and at the end of a drain's time, the mode is
- * DROP: a schedule that looked at the gate long ago may still push, and take its timer back later.
- * If that were handed over after the last look, its run would begin after the answer.
+ * RUN and DRAIN end as a DROP: a schedule that looked at the gate long ago may still push, and take
+ * its timer back later. If that were handed over after the last look, its run would begin after the
+ * answer.
  */
 static int close_look(struct close_call *c)
 {

@@ -1,7 +1,4 @@
-/*
- * Creates services: the config, the pool, memory, lanes, constants. Calls wheel/driver,
- * executor/pool. Drives them by hand.
- */
+/* Creates services: config, pool, memory, lanes. Calls wheel/driver, executor/pool. */
 #include "wheel/service/parts.h"
 
 #include <errno.h>
