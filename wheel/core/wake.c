@@ -59,24 +59,18 @@ void tw__wake_to_sweep(tw_service *service)
 }
 
 /*
- * The earlier one of `tick` and the deadline of the entry's armed timer. A driver that has dropped
- * the entry of a move, and has not seen the caller's push, has published a word and passed its
- * barrier in between (GATE2): then this look sees the move (WORD4).
+ * A driver that has dropped the entry of a move, and has not seen the caller's push, has published
+ * a word and passed its barrier in between (GATE2): then this look sees the move (WORD4).
  */
-static uint64_t earliest_tick(tw_service *service, uint64_t entry, uint64_t tick)
-{
-	uint32_t slot = tw__entry_slot(entry);
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor), asked;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD4 */
-	while ((word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word))
-		if (tw__deadline_read(&service->slots, slot, &word, cursor, &asked))
-			return asked < tick ? asked : tick;
-	return tick;
-}
-
 void tw__wake_if_before_plan(tw_service *service, uint64_t entry, uint64_t tick)
 {
-	if (tw__is_before_plan(service, earliest_tick(service, entry, tick)))
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor), asked = tick;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD4 */
+	while ((word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) &&
+	       !tw__deadline_read(&service->slots, slot, &word, cursor, &asked)) {
+	}
+	if (tw__is_before_plan(service, tw__earlier(asked, tick)))
 		tw__gate_ring(&service->gate);
 }
 

@@ -67,13 +67,8 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 	tw_service *service = tw__batch_service(batch);
 	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
 	batch_return(service, chunk);
-	if (tw_unlikely(given_back))
-		tw__gate_ring(&service
-				   /*
-				    * the driver looks at what has returned after arming the bell
-				    * (gate.h, GATE3)
-				    */
-				   ->gate);
+	if (tw_unlikely(given_back)) /* the driver looks at it after arming the bell (GATE3) */
+		tw__gate_ring(&service->gate);
 	one_batch_less(service);
 }
 
@@ -148,14 +143,9 @@ struct batch_of {
 	struct tw__run_clock *clock;
 };
 
-struct claimed {
-	uint64_t marks; /* of the running word */
-	uint64_t tick;  /* the deadline */
-};
-
-/* The claim. False: gone, or not due. */
+/* The claim: the deadline, and the marks of the running word. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
-		  const struct batch_of *of, struct claimed *claimed)
+		  const struct batch_of *of, uint64_t *tick, uint64_t *marks)
 {
 	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
@@ -166,19 +156,18 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 			continue;
 		}
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
+		*tick = tw__deadline_in_batch(word, of->tick, cursor);
 		if (tw_unlikely(word & TW__BEYOND_RANGE) &&
-		    !tw__far_read(&service->slots, slot, &word, &tick))
+		    !tw__far_read(&service->slots, slot, &word, tick))
 			continue;
-		if (tw_unlikely(tick > cursor && !of->forced)) {
-			push_back(service, local, entry, tick);
+		if (tw_unlikely(*tick > cursor && !of->forced)) {
+			push_back(service, local, entry, *tick);
 			return false;
 		}
 		uint64_t running = tw__word_run(word);
-		claimed->marks = running & TW__DEADLINE_MASK;
-		claimed->tick = tick;
+		*marks = running & TW__DEADLINE_MASK;
 		/* planted: far_claim_blind */
-		if (tw_likely(tw__deadline_move(&service->slots, slot, &word, tick, running, 0)))
+		if (tw_likely(tw__deadline_move(&service->slots, slot, &word, *tick, running, 0)))
 			return true;
 	}
 }
@@ -187,15 +176,14 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		      const struct batch_of *of)
 {
 	struct tw__run_clock *clock = of->clock;
-	struct claimed claimed;
-	if (!claim(service, local, entry, of, &claimed))
+	uint64_t tick, marks;
+	if (!claim(service, local, entry, of, &tick, &marks))
 		return false;
-	uint64_t marks = claimed.marks;
 	struct tw__run run = {.outer = tw__current_run,
 			      .service = service,
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
-			      .due_ns = tw__tick_ns(service, claimed.tick),
+			      .due_ns = tw__tick_ns(service, tick),
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	const char *name = NULL;

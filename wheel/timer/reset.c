@@ -239,12 +239,6 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 
 /* ------------------------------------------------------------------- disarm */
 
-static int not_persistent(void)
-{
-	return tw__refuse(-EINVAL, "tw_disarm",
-			  "the timer is not persistent: schedule it with TW_TASK_PERSISTENT");
-}
-
 int tw_disarm(tw_service *service, tw_timer timer)
 {
 	const uint64_t waiting = TW__ARMED | TW__PERSISTENT;
@@ -270,7 +264,9 @@ int tw_disarm(tw_service *service, tw_timer timer)
 		} else if (tw__word_state(word) == TW__RELEASING) {
 			return TW_RUNNING;
 		} else if (!tw__word_runs_persistent(word)) {
-			return not_persistent();
+			return tw__refuse(-EINVAL, __func__,
+					  "the timer is not persistent: "
+					  "schedule it with TW_TASK_PERSISTENT");
 		} else if (!(word & TW__REARMED) || /* planted: disarm_lost */
 			   tw__word_cas_acq_rel(at, &word, word & ~TW__REARMED)) {
 			return TW_RUNNING;

@@ -430,14 +430,14 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (tw_unlikely(!service || !task))
 		return tw__invalid("%s is NULL", service ? "task" : "service");
 	/* the size first: an older caller's struct may end before the other members */
-	bool is_known = task->size == sizeof *task;
-	bool plain = is_known && tw__task_is_plain(service, task) && task->fn;
-	if (tw_likely(plain || (is_known && tw__task_is_usual(task))) &&
+	bool usual = task->size == sizeof *task && tw__task_is_usual(task);
+	bool plain = usual && tw__task_is_plain(service, task);
+	if (tw_likely(usual) &&
 	    tw_likely(schedule_shortly(
 		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
 		task->when_ns, task->when_ns, NULL, NULL, task, plain, out, &r)))
 		return r;
-	return schedule_task(__func__, service, task, plain, out);
+	return schedule_task(__func__, service, task, usual, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg,

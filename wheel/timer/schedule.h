@@ -30,15 +30,12 @@ struct tw__arming {
 	void *context;
 };
 
-/* A task that needs no extension record of its own, unless it has a context. */
+/* A sound task that needs no extension record of its own, unless it has a context. */
 static inline bool tw__task_is_plain(const tw_service *service, const struct tw_task *task)
 {
-	const uint32_t flags = TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_PERSISTENT;
-	uint32_t numbers = (task->flags & ~flags) | task->reserved;
-	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release |
-			     (uintptr_t)task->context | (uintptr_t)task->name;
-	return !(numbers | pointers) &&
-	       (!task->executor || task->executor == service->inline_executor);
+	uintptr_t options = (uintptr_t)task->period | (uintptr_t)task->release |
+			    (uintptr_t)task->name | (task->flags & TW_TASK_BACKGROUND);
+	return !options && (!task->executor || task->executor == service->inline_executor);
 }
 
 /* The extension record of a plain task: none, or the one of all that the driver runs. */
