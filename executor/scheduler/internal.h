@@ -18,8 +18,8 @@
  * -> RUNNING (the executor's thread, or tw_scheduler_run) -> REQUESTED ("more work") or IDLE.
  *
  * Users of the object: its creator, work that is out, and each DELAYED or ENDED task. The creator
- * leaves when no turn runs, and no thread is `releasing`: inside of the done function of a task that
- * a cancel or a close ends.
+ * leaves when no turn runs, and no thread is `releasing`: inside the done function of a task that a
+ * cancel or a close ends.
  *
  * Invariants, whenever the lock is free: if the heap holds something, and the scheduler is not
  * closed, the host is REQUESTED or RUNNING. The heap has room for all tasks that have not ended.
