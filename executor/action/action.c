@@ -287,17 +287,16 @@ static int range_check(const char *call, const tw_action_scheduler *scheduler, u
 		       uint64_t now_ns)
 {
 	tw_service *service = scheduler->config.service;
-	enum tw_action_kind kind = scheduler->config.kind;
-	bool by_timer = kind == TW_ACTION_KIND_FRAME || kind == TW_ACTION_KIND_ASYNC;
-	uint64_t soonest_ns = delay_ns || !by_timer ? delay_ns : 1000000000; /* a frame at most */
-	if (delay_ns && !service && delay_ns <= TW_MAX_DELAY_NS)
-		return tw__refuse(-EINVAL, call, "a delay needs a scheduler with a service");
-	if (delay_ns <= TW_MAX_DELAY_NS &&
-	    (!service || !soonest_ns || !tw__beyond_range(service, now_ns + soonest_ns)))
+	if (!tw__action_by_timer(scheduler, delay_ns))
 		return 0;
-	if (delay_ns)
+	if (delay_ns > TW_MAX_DELAY_NS)
 		return tw__bad(-ERANGE, call, "delay_ns");
-	return tw__refuse(-ERANGE, call, "the clock is at the end of its range");
+	if (!service)
+		return tw__refuse(-EINVAL, call, "a delay needs a scheduler with a service");
+	if (!tw__beyond_range(service, now_ns + (delay_ns ? delay_ns : 1000000000)))
+		return 0; /* 0: a frame at most */
+	return delay_ns ? tw__bad(-ERANGE, call, "delay_ns")
+			: tw__refuse(-ERANGE, call, "the clock is at the end of its range");
 }
 
 /* An idle queue runs what it has now. */
@@ -365,7 +364,8 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	if (r)
 		return r;
 	void *context = tw__context_capture();
-	uint64_t now_ns = tw__actions_now(scheduler);
+	bool frame = scheduler->config.kind == TW_ACTION_KIND_FRAME;
+	uint64_t now_ns = frame ? tw__actions_now(scheduler) : 0;
 	r = range_check(__func__, scheduler, 0, now_ns);
 	tw__object_lock(&scheduler->object);
 	struct tw_action *action =

@@ -102,10 +102,9 @@ static int run_action(struct tw_action *action, void *state, void *context, stru
 /* A closed strand runs nothing that needs a timer. What needs none runs. */
 static bool is_refused(const struct tw_action *action)
 {
-	const struct tw_action_scheduler_config *config = &action->scheduler->config;
-	bool by_timer = action->delay_ns || config->kind == TW_ACTION_KIND_ASYNC ||
-			(config->kind == TW_ACTION_KIND_FRAME && config->service);
-	return by_timer && config->executor && tw__executor_is_closed(config->executor);
+	tw_executor *executor = action->scheduler->config.executor;
+	return executor && tw__action_by_timer(action->scheduler, action->delay_ns) &&
+	       tw__executor_is_closed(executor);
 }
 
 /* At most `most` runs. */

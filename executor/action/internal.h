@@ -105,6 +105,14 @@ static inline uint64_t tw__actions_now(const tw_action_scheduler *scheduler)
 	return service ? tw_service_now(service) : tw_clock_now(tw_clock_monotonic());
 }
 
+/* It needs a timer, of its own or of a frame. */
+static inline bool tw__action_by_timer(const tw_action_scheduler *scheduler, uint64_t delay_ns)
+{
+	enum tw_action_kind kind = scheduler->config.kind;
+	return delay_ns || kind == TW_ACTION_KIND_ASYNC ||
+	       (kind == TW_ACTION_KIND_FRAME && scheduler->config.service);
+}
+
 /* The place of an immediate with this id. There is a table. */
 static inline struct tw_action **tw__immediate_at(tw_action_scheduler *scheduler, uint64_t id)
 {
