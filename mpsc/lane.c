@@ -197,10 +197,10 @@ static void move_on(struct cursor *at, uint64_t n)
 }
 
 /*
- * Whether a third of a sample is dead. The sample is spread, since the oldest entries are dead
- * where few others are, and scattered, since every second may be.
+ * Whether at least `many` entries of a sample are dead. It is spread, since the oldest entries
+ * are dead where few others are, and scattered, since every second may be.
  */
-static bool many_are_dead(const struct tw__lane *lane, const struct unread *unread)
+static bool many_are_dead(const struct tw__lane *lane, const struct unread *unread, unsigned many)
 {
 	struct cursor at = unread->at;
 	uint64_t step = unread->count / PACK_SAMPLE;
@@ -213,7 +213,7 @@ static bool many_are_dead(const struct tw__lane *lane, const struct unread *unre
 				    &out, 0);
 		move_on(&at, step);
 	}
-	return alive * 3 <= PACK_SAMPLE * 2;
+	return PACK_SAMPLE - alive >= many;
 }
 
 /* A chain of copies. */
@@ -292,7 +292,7 @@ enum packed {
 };
 
 /* Drops the dead among the unread entries, if a sample shows that many are. */
-static enum packed lane_pack(struct tw__lane *lane)
+static enum packed lane_pack(struct tw__lane *lane, unsigned many)
 {
 	struct unread unread;
 	struct copies copies = {0};
@@ -301,8 +301,8 @@ static enum packed lane_pack(struct tw__lane *lane)
 	if (!try_spares(lane))
 		return DRIVER_CAME;
 	if (look_at_unread(lane, &unread)) {
-		if (!many_are_dead(lane, &unread) || !copy_the_living(lane, &unread, &copies) ||
-		    copies.count == unread.count)
+		if (!many_are_dead(lane, &unread, many) ||
+		    !copy_the_living(lane, &unread, &copies) || copies.count == unread.count)
 			packed = IN_VAIN;
 		else if (put_in_place(lane, &unread, &copies))
 			packed = PACKED;
@@ -330,7 +330,9 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 	uint64_t bound = lane->bound, left = tw__lane_backlog(lane);
 	*grew = left > bound / 2;
 	if (tw_unlikely(left >= lane->pack_at || left >= bound)) {
-		enum packed packed = lane_pack(lane);
+		/* a third is worth a copy of the rest; an eighth is better than a refusal */
+		enum packed packed =
+		    lane_pack(lane, left < bound ? (PACK_SAMPLE + 2) / 3 : PACK_SAMPLE / 8);
 		left = tw__lane_backlog(lane);
 		/* at twice what this one leaves: each push pays for two copies at most */
 		uint64_t more = packed == PACKED ? left : left / 8;
