@@ -12,14 +12,14 @@
  *   ENDED     by a cancel or a close while its timer's callback was on its way, which gives the
  *             node back.
  *
- * One lock guards all. No work is submitted under it, and no user's function but `wanted` called.
+ * One lock guards all. No user's function is called, and no work is submitted, under it.
  *
  * Host: IDLE -> REQUESTED (by the thread that brings a task; the work goes to the executor, once)
  * -> RUNNING (the executor's thread, or tw_scheduler_run) -> REQUESTED ("more work") or IDLE.
  *
  * Users of the object: its creator, work that is out, and each DELAYED or ENDED task. The creator
- * leaves when no turn runs, and no thread is `releasing`: inside the done function of a task that a
- * cancel or a close ends.
+ * leaves when no turn runs, and no thread is `releasing`: inside `wanted`, or inside the done
+ * function of a task that a cancel or a close ends.
  *
  * Invariants, whenever the lock is free: if the heap holds something, and the scheduler is not
  * closed, the host is REQUESTED or RUNNING. The heap has room for all tasks that have not ended.
@@ -114,8 +114,8 @@ void tw__heap_remove(struct tw__heap *heap, const struct tw__task *task);
 /* ------------------------------------------------------------------------ run.c */
 
 /*
- * Drops n users and the lock. If there is something to run, and the host does not know, calls
- * `wanted`, or submits the work after the unlock. The scheduler may be gone afterwards.
+ * Drops n users and the lock. If there is something to run, and the host does not know, submits the
+ * work, or calls `wanted`. The scheduler may be gone afterwards.
  */
 void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n);
 

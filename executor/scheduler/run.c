@@ -39,19 +39,32 @@ void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n)
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	TW_ASSERT(!scheduler->tasks.count || !tw__scheduler_closed(scheduler) ||
 		  object->releasing); /* a close drops all tasks */
-	bool asks = scheduler->host == TW__HOST_IDLE && scheduler->tasks.count &&
-		    !tw__scheduler_closed(scheduler);
-	bool submits = asks && config->host == TW_HOST_EXECUTOR;
-	if (asks) {
-		scheduler->host = TW__HOST_REQUESTED;
-		scheduler->stats.host_requests++;
-		object->users += submits;
-		if (config->wanted)
-			config->wanted(config->wanted_arg);
+	if (scheduler->host != TW__HOST_IDLE || !scheduler->tasks.count ||
+	    tw__scheduler_closed(scheduler)) {
+		tw__object_drop(object, n);
+		return;
 	}
-	tw__object_drop(object, n);
-	if (submits)
+	scheduler->host = TW__HOST_REQUESTED;
+	scheduler->stats.host_requests++;
+	object->users -= n; /* not the last one: what is not closed has its creator */
+	if (config->host == TW_HOST_EXECUTOR) {
+		object->users++;
+		tw__object_unlock(object);
 		tw__work_submit(&object->work);
+	} else if (config->wanted) {
+		struct tw__inside inside;
+		scheduler->object.releasing++;
+		tw__object_unlock(object);
+		tw__inside_begin(&inside, object, NULL, TW__NAMED_BY(config->wanted),
+				 config->wanted_arg, NULL, NULL);
+		config->wanted(config->wanted_arg);
+		tw__inside_end(&inside);
+		tw__object_lock(object);
+		scheduler->object.releasing--;
+		tw__object_drop(object, 0);
+	} else {
+		tw__object_unlock(object);
+	}
 }
 
 /* ------------------------------------------------------------------------- turns */

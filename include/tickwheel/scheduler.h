@@ -111,7 +111,7 @@ struct tw_scheduler_config {
 
 	/*
 	 * Manual host: called once when tw_scheduler_run has work to do, on the thread that brought
-	 * it, or the driver. A lock is held: do not block, and do not call the scheduler.
+	 * it, or the driver. It must not block, and must not call the scheduler.
 	 */
 	void (*wanted)(void *wanted_arg);
 	void *wanted_arg;

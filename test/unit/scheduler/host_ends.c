@@ -179,22 +179,46 @@ Test(scheduler_host_ends, ends_by_the_only_worker_that_could_run_the_work_wait_f
 
 /* ------------------------------------------------------------------------ `wanted` */
 
-/* The driver tells the loop that a delayed task is due: the scheduler stays until then. */
-Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_timer_calls)
+static void *post_nothing(void *scheduler)
+{
+	tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	return NULL;
+}
+
+/* delayed: the driver calls `wanted`, else the thread that posts. */
+static void destroy_beside_wanted(bool delayed)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
 	struct tw_scheduler_config config = {
 	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = stand_still};
 	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
 	tw_service *service;
+	pthread_t poster;
 	begin_other();
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_scheduler_create(&other.scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_submit_task(other.scheduler, &post, NULL), 0);
+	if (delayed)
+		expect_eq(tw_scheduler_submit_task(other.scheduler, &post, NULL), 0);
+	else
+		expect_eq(pthread_create(&poster, NULL, post_nothing, other.scheduler), 0);
 	while (!atomic_load(&other.begun))
 		sched_yield();
+	if (!delayed)
+		expect_eq(tw_scheduler_run(other.scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_waits(tw_scheduler_destroy);
+	if (!delayed)
+		pthread_join(poster, NULL);
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/*
+ * The driver tells the loop that a delayed task is due: the scheduler stays until then. And the
+ * task runs, and the scheduler is destroyed, while its poster is inside `wanted`.
+ */
+Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_timer_or_a_post_calls)
+{
+	destroy_beside_wanted(true);
+	destroy_beside_wanted(false);
 }
 
 /* ------------------------------------------------- done functions of other threads */
