@@ -216,8 +216,8 @@ static int use_sim(struct rig *rig)
 	tw_sim *sim = NULL;
 	int r = tw_sim_create(&sim, NULL);
 	cr_assert((r == 0) == (sim != NULL));
-	for (int i = 0; i < SOME && r == 0; i++)
-		r = tw_schedule(tw_sim_service(sim), (uint64_t)i * MS, count, NULL, NULL);
+	/* one: later ones can do without the slots that a refused request would have brought */
+	r = r ? r : tw_schedule(tw_sim_service(sim), MS, count, NULL, NULL);
 	expect_eq(tw_sim_destroy(sim), 0);
 	return r;
 }
