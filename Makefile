@@ -209,7 +209,7 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 	$(Q)examples/server/demo.py $B/bin/server
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(archives) $(shared) $(example_bins) $B/plain/run $B/test/package/loaded \
+	$(again) $(archives) $(shared) $(example_bins) $B/test/unit/run $B/test/package/loaded \
 		$B/test/package/plugin.so $B/test/examples/metrics $B/test/contract/answers $B/plain/misuses
 	$(again) build/recipes/libtickwheel-layers.a build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/lint/headers.sh
@@ -226,7 +226,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)test/contract/answers.sh $B/test/contract/answers $B/plain/misuses
 	$(again) test-cpp
 	$(again) test-cache
-	$(Q)$B/plain/run --jobs 2 $(TEST)
+	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 ##@ Bench
 

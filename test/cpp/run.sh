@@ -10,7 +10,8 @@ dir=$1/test/cpp
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 TSAN_OPTIONS="suppressions=$PWD/test/tsan.supp halt_on_error=1 ${TSAN_OPTIONS:-}"
-export TSAN_OPTIONS
+LSAN_OPTIONS="suppressions=$PWD/test/lsan.supp ${LSAN_OPTIONS:-}"
+export TSAN_OPTIONS LSAN_OPTIONS
 
 fail() {
 	echo "cpp: $1" >&2

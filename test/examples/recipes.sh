@@ -33,6 +33,7 @@ for recipe in "$dir"/*.h; do basename "$recipe" .h; done >"$dir/named"
 diff "$dir/named" "$dir/tested" >"$dir/out" || fail "docs/*.md have the recipes (<), test/examples/recipes tests (>)"
 
 export ASAN_OPTIONS="abort_on_error=0:detect_stack_use_after_return=1"
+export LSAN_OPTIONS="suppressions=$PWD/test/lsan.supp:print_suppressions=0"
 wrong=0
 while read -r name; do
 	program=$dir/$name

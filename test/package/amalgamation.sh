@@ -42,7 +42,7 @@ for compiler in gcc clang; do
 	"$dir/caller"
 done
 
-gcc -pthread -o "$dir/run" "$@" "$dir/tickwheel.gcc.o" -lm
+gcc -pthread -o "$dir/run" "$@" "$dir/tickwheel.gcc.o" -lcriterion -lm
 "$dir/run" --jobs 2 | tail -n 1
 echo "amalgamation: ok (tickwheel.c has $(wc -l <"$dir/tickwheel.c") lines, its object" \
 	"$(size "$dir/tickwheel.gcc.o" | awk 'NR == 2 { print $1 + $2 + $3 }') bytes)"

@@ -36,6 +36,6 @@ amalgamation: deps-amalgamation ## the core as tickwheel.c and tickwheel.h, in b
 	$(Q)$(CC) -std=c11 -fsyntax-only build/amalgamation/tickwheel.c
 
 check-amalgamation: deps-build+test+clang+amalgamation ## gcc and clang compile it, and the unit tests pass on it
-	$(again) amalgamation $(plain_o) $(layers)
+	$(again) amalgamation $(test_o) $(layers)
 	$(Q)test/package/amalgamation.sh build/amalgamation $(addprefix -Wl$(comma)--wrap=,$(wrapped)) \
-		$(plain_o) $(layers)
+		$(test_o) $(layers)

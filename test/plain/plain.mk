@@ -1,7 +1,12 @@
-# The unit tests, and the checkers that run them.
+# The unit tests: with Criterion, and without it (for sanitizers, valgrind and the emulator).
+
+test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
 
 wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read
+$B/test/unit/run: $(test_o) $(archives)
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
+		-lcriterion -lm
 
 plain_c  = $(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c test/plain/*.c)
 plain_o  = $(plain_c:%.c=$B/plain/%.o)

@@ -1,6 +1,7 @@
 /*
- * Runs the unit tests, each in a process of its own:
- *     plain [--jobs N] [--patience N] [--filter PATTERN] [--without FILE] [--list] [--verbose]
+ * Runs the unit tests that were compiled with test/plain/criterion/criterion.h, each in a process
+ *     of its own: plain [--jobs N] [--patience N] [--filter PATTERN] [--without FILE] [--list]
+ *     [--verbose]
  *
  * PATTERN is a glob over suite/test. FILE names tests to leave out, one glob a line, with the
  * reason behind it after blanks; a line that fits no test is an error. Timeouts are multiplied by
@@ -115,7 +116,7 @@ static bool is_wanted(const struct plain_test *test)
 {
 	char name[256];
 	full_name(test, name, sizeof name);
-	bool out = false;
+	bool out = test->options.disabled;
 	for (unsigned i = 0; i < wanted.left_out_count; i++)
 		if (fnmatch(wanted.left_out[i], name, 0) == 0) {
 			wanted.left_out_fits[i]++;
@@ -150,7 +151,7 @@ static bool ended_well(const struct plain_test *test, int status)
 	struct plain_options o = options_of(test);
 	if (o.signal)
 		return WIFSIGNALED(status) && WTERMSIG(status) == o.signal;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return WIFEXITED(status) && WEXITSTATUS(status) == o.exit_code;
 }
 
 static void tell_failure(const struct job *job, const char *name, int status)

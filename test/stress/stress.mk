@@ -19,8 +19,8 @@ tsan: ## the stress under ThreadSanitizer
 
 asan: ## stress and unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(again) stress MODE=asan
-	$(again) build/asan/plain/run MODE=asan
-	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
+	$(again) deps-build+test build/asan/test/unit/run MODE=asan
+	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
 soak: deps-build ## a busy service for SECONDS=n: memory, lateness, descriptors and threads stay flat
 	$(again) $B/test/stress/soak

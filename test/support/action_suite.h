@@ -67,6 +67,7 @@ static inline void close_scheduler(void)
 
 static inline void close_left(void)
 {
+	expect_in_fini();
 	if (scheduler)
 		close_scheduler();
 	if (rig.service)

@@ -1,6 +1,24 @@
 /* Assertions about a whole service. */
 #include "expect.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool in_fini;
+
+void expect_in_fini(void)
+{
+	in_fini = true;
+}
+
+void expect_holds(bool holds, const char *what)
+{
+	if (holds || !in_fini)
+		return;
+	fprintf(stderr, "at the end of the test, this does not hold: %s\n", what);
+	abort();
+}
+
 struct tw_service_stats stats_of(tw_service *service)
 {
 	struct tw_service_stats stats = {.size = sizeof(stats)};
@@ -12,6 +30,7 @@ void expect_sound(tw_service *service)
 {
 	char why[256] = "";
 	int answer = tw_service_validate(service, why, sizeof(why));
+	expect_holds(answer == 0, why);
 	cr_assert(answer == 0, "tw_service_validate answers %d: %s", answer, why);
 	struct tw_service_stats s = stats_of(service);
 	expect_eq(s.scheduled, s.fired + s.cancelled + s.dropped + s.pending + s.disarmed);

@@ -11,10 +11,17 @@
 
 #include "tickwheel/layers.h"
 
+/* For the start of a fini: Criterion passes a test whose fini fails; one that aborts fails. */
+void expect_in_fini(void);
+
+/* Aborts in a fini if it does not hold. */
+void expect_holds(bool holds, const char *what);
+
 /* Values that fit a long long. */
 #define expect_compare(actual, operator, wanted)                                         \
 	do {                                                                             \
 		long long is_ = (long long)(actual), wanted_ = (long long)(wanted);      \
+		expect_holds(is_ operator wanted_, #actual " " #operator" " #wanted);    \
 		cr_assert(is_ operator wanted_, "%s is %lld, not %s %lld", #actual, is_, \
 			  #operator, wanted_);                                           \
 	} while (0)

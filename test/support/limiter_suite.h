@@ -25,6 +25,7 @@ static inline void close_all(void)
 /* A suite's .fini: closes what a test has left open. */
 static inline void close_left(void)
 {
+	expect_in_fini();
 	if (home.limiter)
 		close_all();
 }

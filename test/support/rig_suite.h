@@ -19,6 +19,7 @@ static inline void open_rig(void)
 
 static inline void close_rig(void)
 {
+	expect_in_fini();
 	rig_close(&rig);
 	queue_executor_close(&queue);
 }

@@ -13,6 +13,7 @@ static inline void opened(void)
 
 static inline void closed(void)
 {
+	expect_in_fini();
 	strand_rig_close(&rig);
 }
 

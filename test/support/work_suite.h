@@ -16,6 +16,7 @@ static inline void open_rig(void)
 
 static inline void close_rig(void)
 {
+	expect_in_fini();
 	work_rig_close(&rig);
 }
 

@@ -25,6 +25,7 @@ static void open_nodes(void)
 
 static void close_nodes(void)
 {
+	expect_in_fini();
 	tw__nodes_fini(&nodes);
 }
 

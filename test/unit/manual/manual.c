@@ -37,6 +37,7 @@ static void open_usual(void)
 
 static void close_it(void)
 {
+	expect_in_fini();
 	expect_eq(tw_manual_destroy(manual), 0);
 }
 

@@ -26,6 +26,7 @@ static void open_layers(void)
 
 static void close_layers(void)
 {
+	expect_in_fini();
 	expect_eq(tw_sim_destroy(sim), 0);
 	expect_eq(tw_semaphore_destroy(permits), 0);
 	expect_eq(tw_limiter_destroy(limiter), 0);

@@ -36,6 +36,7 @@ void misuse_open(void)
 
 void misuse_close(void)
 {
+	expect_in_fini();
 	tw_set_misuse_hook(NULL);
 	expect_eq(tw_service_destroy(manual), 0);
 	expect_eq(tw_service_destroy(threaded), 0);

@@ -44,6 +44,7 @@ static void open_work(void)
 
 static void close_work(void)
 {
+	expect_in_fini();
 	tw_action_destroy(action);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);

@@ -35,6 +35,7 @@ static void opened(void)
 
 static void closed(void)
 {
+	expect_in_fini();
 	close(gate.bell_fd);
 }
 

@@ -37,6 +37,7 @@ static void open_on_pool(void)
 
 static void close_on_pool(void)
 {
+	expect_in_fini();
 	rig_close(&rig);
 	expect_eq(tw_pool_destroy(pool), 0);
 }

@@ -37,6 +37,7 @@ static void opened(void)
 
 static void closed(void)
 {
+	expect_in_fini();
 	expect_eq(tw_strand_destroy(strand), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }
