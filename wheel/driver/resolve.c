@@ -118,10 +118,13 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	*due_tick = TW__TICK_DEAD;
 	if (is_left_behind(location, generation, place))
 		return true;
-	/* a sweep leaves one entry in the location's bucket */
-	if (place->pass && location->pass == place->pass &&
-	    location_state(location, generation) != TW__NOWHERE)
+	if (place->pass) { /* a sweep leaves one entry in the location's bucket */
+		bool is_known = location_state(location, generation) != TW__NOWHERE;
+		if (!is_known || location->pass != place->pass)
+			*due_tick = place->low;
+		location->pass = is_known ? place->pass : location->pass;
 		return true;
+	}
 	if (!due_tick_of(service, what_for, place, slot, word, due_tick))
 		return false;
 	/*
@@ -131,7 +134,6 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	bool handed = what_for == TW__RESOLVE_EXPIRE && *due_tick < place->high;
 	location_write(location, generation, handed ? TW__IN_BATCH : TW__IN_BUCKET,
 		       level_after(service, what_for, place, *due_tick), *due_tick);
-	location->pass = place->pass;
 	return true;
 }
 
@@ -214,6 +216,10 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 		prefetch_locations(service, entries, n);
 	for (unsigned i = 0; i < n; i++)
 		due_ticks[i] = resolve_entry(service, what_for, place, entries[i]);
+	if (place->pass) /* a sweep moves nothing: most of it moves again before it is due */
+		for (unsigned i = 0; i < n; i++)
+			if (due_ticks[i] != TW__TICK_DEAD)
+				due_ticks[i] = place->low;
 }
 
 bool tw__location_covers(const tw_service *service, tw__wheel_entry entry, uint64_t tick)
