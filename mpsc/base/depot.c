@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-enum { BLOCKS_A_CALL = 4 /* are purged */ };
+enum { LOOKS_A_CALL = 256 /* at blocks */, BLOCKS_A_CALL = 4 /* are purged */ };
 
 static uint32_t block_count(uint32_t count, unsigned block_shift)
 {
@@ -14,9 +14,14 @@ static size_t bits_bytes(uint32_t count, unsigned block_shift)
 	return (size_t)block_count(count, block_shift) << block_shift >> 3;
 }
 
+static size_t room_bytes(uint32_t count, unsigned block_shift)
+{
+	return (block_count(count, block_shift) / 64 + 1) * sizeof(uint64_t);
+}
+
 size_t tw__depot_bytes(uint32_t count, unsigned block_shift)
 {
-	return bits_bytes(count, block_shift) +
+	return bits_bytes(count, block_shift) + room_bytes(count, block_shift) +
 	       block_count(count, block_shift) * sizeof(struct tw__depot_block);
 }
 
@@ -24,34 +29,43 @@ void tw__depot_init(struct tw__depot *depot, uint32_t count, unsigned block_shif
 		    void *memory)
 {
 	TW_ASSERT(block_shift >= 6 && block_shift < 16);
-	*depot = (struct tw__depot){.bits = memory, .block_shift = block_shift};
-	depot->blocks = (void *)((char *)memory + bits_bytes(count, block_shift));
+	char *room = (char *)memory + bits_bytes(count, block_shift);
+	*depot =
+	    (struct tw__depot){.bits = memory, .room = (void *)room, .block_shift = block_shift};
+	depot->blocks = (void *)(room + room_bytes(count, block_shift));
 	tw_store_relaxed(&depot->fresh, first);
 }
 
-/* The owner alone writes the counts. */
-static void count(_Atomic uint32_t *counter, uint32_t change)
+static void count_free(struct tw__depot *depot, uint32_t change)
 {
-	tw_store_relaxed(counter, tw_load_relaxed(counter) + change);
+	tw_store_relaxed(&depot->free, tw_load_relaxed(&depot->free) + change);
 }
 
-/* It may have none, or only fresh ones. */
-static uint32_t take_from(struct tw__depot *depot, uint32_t index, uint32_t want, uint32_t *out)
+static void count_idle(struct tw__depot *depot, int change)
+{
+	tw_store_relaxed(&depot->idle, tw_load_relaxed(&depot->idle) + (uint32_t)change);
+}
+
+static uint32_t depot_take_from(struct tw__depot *depot, uint32_t index, uint32_t want,
+				uint32_t *out)
 {
 	struct tw__depot_block *block = &depot->blocks[index];
-	uint32_t words = 1u << (depot->block_shift - 6), w = index * words, n = 0;
-	if (block->used >> depot->block_shift)
-		return 0;
-	for (uint32_t end = w + words; w < end && n < want; w++)
-		for (; depot->bits[w] && n < want; depot->bits[w] &= depot->bits[w] - 1)
-			out[n++] = w * 64 + (uint32_t)__builtin_ctzll(depot->bits[w]);
-	if (n == 0)
-		return 0;
+	uint32_t words = 1u << (depot->block_shift - 6), end = (index + 1) * words, n = 0;
+	uint64_t left = 0;
+	for (uint32_t w = index * words; w < end; w++) {
+		uint64_t bits = depot->bits[w];
+		for (; bits && n < want; bits &= bits - 1)
+			out[n++] = w * 64 + (uint32_t)__builtin_ctzll(bits);
+		left |= depot->bits[w] = bits;
+	}
+	TW_ASSERT(n > 0);
+	if (!left)
+		depot->room[index / 64] &= ~(UINT64_C(1) << index % 64);
 	if (tw__depot_is_idle(depot, index))
-		count(&depot->idle, -1u);
+		count_idle(depot, -1);
 	block->used += (uint16_t)n;
 	if (tw_unlikely(block->purged))
-		count(&depot->purged, -1u);
+		tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) - 1);
 	block->purged = false;
 	return n;
 }
@@ -60,11 +74,15 @@ uint32_t tw__depot_take(struct tw__depot *depot, uint32_t want, uint32_t limit, 
 {
 	uint32_t n = 0, fresh = tw_load_relaxed(&depot->fresh);
 	while (n < want && tw_load_relaxed(&depot->free) > n) {
-		TW_ASSERT(depot->low <= fresh >> depot->block_shift);
-		n += take_from(depot, depot->low, want - n, out + n);
-		depot->low += n < want;
+		uint64_t room = depot->room[depot->low];
+		if (room)
+			n += depot_take_from(depot,
+					     depot->low * 64 + (uint32_t)__builtin_ctzll(room),
+					     want - n, out + n);
+		else
+			depot->low++;
 	}
-	count(&depot->free, -n);
+	count_free(depot, -n);
 	for (; n < want && fresh < limit; n++) {
 		depot->blocks[fresh >> depot->block_shift].used++;
 		out[n] = fresh++;
@@ -81,12 +99,29 @@ void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n)
 		TW_ASSERT(index < tw_load_relaxed(&depot->fresh));
 		TW_ASSERT(!(depot->bits[index / 64] & bit) && depot->blocks[block].used > 0);
 		depot->bits[index / 64] |= bit;
-		depot->low = block < depot->low ? block : depot->low;
+		depot->room[block / 64] |= UINT64_C(1) << block % 64;
+		depot->low = block / 64 < depot->low ? block / 64 : depot->low;
 		depot->blocks[block].used--;
 		if (tw__depot_is_idle(depot, block))
-			count(&depot->idle, 1);
+			count_idle(depot, 1);
 	}
-	count(&depot->free, n);
+	count_free(depot, n);
+}
+
+/* Looks on from the last idle block down, then from the top. */
+static bool next_idle(struct tw__depot *depot, uint32_t *block)
+{
+	uint32_t end = tw_load_relaxed(&depot->fresh) >> depot->block_shift;
+	uint32_t at = depot->last_idle < end ? depot->last_idle : end;
+	for (int looks = 0; looks < LOOKS_A_CALL && end > 0; looks++) {
+		at = (at ? at : end) - 1;
+		if (!tw__depot_is_idle(depot, at))
+			continue;
+		*block = depot->last_idle = at;
+		return true;
+	}
+	depot->last_idle = at;
+	return false;
 }
 
 bool tw__depot_has_surplus(const struct tw__depot *depot, unsigned times)
@@ -96,23 +131,21 @@ bool tw__depot_has_surplus(const struct tw__depot *depot, unsigned times)
 	       tw__depot_held(depot) > times * (used + used / 2 + depot->kept);
 }
 
-/* From the top: low blocks are taken from first. */
 tw_cold bool tw__depot_purge(struct tw__depot *depot)
 {
-	uint32_t block = tw_load_relaxed(&depot->fresh) >> depot->block_shift;
-	for (int n = 0; block-- > 0 && n < BLOCKS_A_CALL && tw__depot_has_surplus(depot, 1);) {
-		if (!tw__depot_is_idle(depot, block))
-			continue;
+	uint32_t block;
+	for (int n = 0;
+	     n < BLOCKS_A_CALL && tw__depot_has_surplus(depot, 1) && next_idle(depot, &block);
+	     n++) {
 		if (depot->leaves)
 			depot->leaves(depot, block);
-		count(&depot->idle, -1u);
+		count_idle(depot, -1);
 		depot->blocks[block].purged = true;
-		count(&depot->purged, 1);
+		tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) + 1);
 		for (int i = 0; i < TW__DEPOT_ARRAYS && depot->arrays[i].at; i++) {
 			size_t bytes = depot->arrays[i].item_bytes << depot->block_shift;
 			madvise((char *)depot->arrays[i].at + block * bytes, bytes, MADV_DONTNEED);
 		}
-		n++;
 	}
 	return tw__depot_has_surplus(depot, 1);
 }

@@ -30,13 +30,15 @@ enum { TW__DEPOT_ARRAYS = 8 };
 
 struct tw__depot {
 	uint64_t *bits; /* by index: free */
+	uint64_t *room; /* by block: it has free ones */
 	struct tw__depot_block *blocks;
 	unsigned block_shift; /* log2 of its indices; at least 6 */
-	uint32_t low;         /* blocks below it have no free index */
+	uint32_t low;         /* words of `room` below it are 0 */
 	_Atomic uint32_t fresh;
 	_Atomic uint32_t free;   /* free indices below `fresh` */
 	_Atomic uint32_t purged; /* blocks */
 	_Atomic uint32_t idle;   /* blocks */
+	uint32_t last_idle;
 
 	/* Set by the owner after init. */
 	struct tw__depot_array arrays[TW__DEPOT_ARRAYS];
