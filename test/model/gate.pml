@@ -24,7 +24,7 @@
  *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open
  *       (GATE2, GATE3).
  *
- *   run: MEMBARRIER           G2, by GATE1 GATE2
+ *   run: MEMBARRIER           G2, by GATE1 GATE2 GATE5
  *   run: MEMBARRIER REQUEST   G2, by GATE1 GATE2 GATE3
  *   run: SEQ_CST              G2, by GATE1 GATE2
  *   run: SEQ_CST REQUEST      G2, by GATE1 GATE2 GATE3
@@ -38,7 +38,9 @@
  *       /== n - 1/s/.\+/:: true -> soon_stored[p] = mine/
  *   mutant: SEQ_CST YOUNG SOONEST_LAST      soonest is stored after the tail
  *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
- *       /MEMBARRIER/,+10d
+ *       /MEMBARRIER/,+11d
+ *   mutant: MEMBARRIER COUNT_EARLY       owners are counted before PARKED is published
+ *       s/bool sure;/& byte counted;/; s/^turn:/& counted = owners;/; s/:: owners == 0/:: counted == 0/
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
  *       /= parked;/d; /= mine +/{n;s/$/ sees_parked = parked;/}
@@ -69,6 +71,7 @@ byte plan_stored = NEVER, plan = NEVER;
 bool parked, bell, asleep;
 bool closing, closed; /* a request, and that the driver has seen it */
 byte at_work = 2;
+byte owners; /* of lanes, beside the driver */
 bool filed[3]; /* the driver's: keys that stand in the wheel */
 
 #define KEY(p, i) key[(p) * PUSHES + (i)]
@@ -94,6 +97,7 @@ active [PRODUCERS] proctype producer()
 {
 	byte p = _pid, n, mine, estimate;
 	bool was_open, sees_parked, rung;
+	owners++; /* attach: add acq_rel (QUEUE2) */
 	do
 	:: n < PUSHES ->
 		atomic {
@@ -139,7 +143,8 @@ active [PRODUCERS] proctype producer()
 		fi
 	:: else -> break
 	od;
-	at_work--
+	/* a thread's last stores are in memory before it leaves */
+	atomic { tail[p] == stored[p] && soon[p] == soon_stored[p]; owners--; at_work-- }
 }
 
 #ifdef REQUEST
@@ -241,6 +246,7 @@ turn:	closed = closing;
 	sure = true;
 #ifdef MEMBARRIER
 	if
+	:: owners == 0 /* GATE5 */
 	/* tw__gate_barrier: GATE2 */
 	:: d_step {
 		tail[0] = stored[0]; tail[1] = stored[1];

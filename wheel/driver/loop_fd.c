@@ -174,7 +174,7 @@ static bool all_is_done(tw_service *service)
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <
 		   service->driver->wheel.next &&
-	       service->driver->wheel.late.count == 0 &&
+	       service->driver->wheel.late.count == 0 && !tw__purging(service) &&
 	       !tw_load_relaxed(&service->submitted->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__works_waiting(service) &&
 	       !lanes_want_draining(service);

@@ -56,11 +56,14 @@ static void turn_wheel(tw_service *service)
 	} while (tw_unlikely(more));
 }
 
-/* Everything in the wheel is due now: TW_CLOSE_RUN. */
+/* Everything in the wheel is due now: TW_CLOSE_RUN. What an outbox refuses comes back to the wheel. */
 static void empty_wheel(tw_service *service)
 {
+	struct tw__chunk_list all = {0};
 	struct tw__chunk *chunk;
-	while ((chunk = tw__wheel_pop(&service->driver->wheel))) {
+	while ((chunk = tw__wheel_pop(&service->driver->wheel)))
+		tw__chunk_append(&all, chunk);
+	while ((chunk = tw__chunk_pop(&all))) {
 		chunk->tick = service->driver->wheel.next - 1;
 		for (unsigned i = 0; i < chunk->count; i++)
 			tw__location_in_batch(service, chunk->entries[i]);

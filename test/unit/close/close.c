@@ -50,6 +50,34 @@ Test(close, follows_the_scripts)
 	PLAY(&timer_stage, NULL, scripts);
 }
 
+/* ------------------------------------------------------------ run */
+
+static int runs_at_once(tw_executor *executor, tw_batch *batch, size_t count)
+{
+	while (count--)
+		tw_run_one(batch);
+	return 0;
+}
+
+/* More executors than the driver has outboxes for: what finds none comes back to the wheel. */
+Test(close, that_runs_ends_with_any_number_of_executors)
+{
+	enum { EXECUTORS = 5000 };
+	static const struct tw_executor_ops ops = {sizeof ops, runs_at_once};
+	static tw_executor executors[EXECUTORS];
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < EXECUTORS; i++) {
+		executors[i].ops = &ops;
+		struct tw_task task = probe_task(&probe);
+		task.when_ns = SECOND;
+		task.release = NULL;
+		task.executor = &executors[i];
+		expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
+	}
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 10 * SECOND), 0);
+	expect_eq(probe.runs, EXECUTORS);
+}
+
 /* ------------------------------------------------------------ drain */
 
 Test(close, that_drains_would_wait_for_ever_with_a_tick_thread_too)
