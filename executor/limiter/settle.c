@@ -111,6 +111,10 @@ void tw__idle_reached(struct tw_limiter *l)
 			l->results->refs++;
 	}
 	tw__line_move(&i->waiting, &i->due);
+	if (!i->telling && !i->event_due && !i->due.first) { /* nothing is to be called */
+		i->told = i->reached;
+		tw__object_ring(&l->object);
+	}
 }
 
 /* ------------------------------------------------------------------ the end */

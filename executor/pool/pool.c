@@ -67,8 +67,8 @@ int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns
 		return r;
 	struct tw__pool_task task = {.fn = fn, .arg = arg, .context = tw__context_capture()};
 	struct tw__run_record *record = bringing_begins(pool);
-	r = tw_likely(record != NULL) ? tw__pool_push(pool, &task) : -EAGAIN;
-	if (tw_unlikely(r == -EAGAIN) && timeout_ns > 0 && record)
+	r = tw_likely(record != NULL) ? tw__pool_push(pool, &task) : -ENOMEM;
+	if (tw_unlikely(r == -EAGAIN) && timeout_ns > 0)
 		r = wait_and_push(pool, &task, timeout_ns);
 	if (tw_unlikely(r) && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->rejected, 1);

@@ -24,8 +24,8 @@
  * the executor). A function: -> RUNNING -> its node is put. A cancel of one that is COMING makes it
  * ENDED, and its permits go on; the executor's call of its work puts the node.
  *
- * A function that the executor refuses is REFUSED: its permits go on to the line, which it joins
- * again in the next tick, as the first. So in each tick it is tried once.
+ * A function that the executor refuses is REFUSED: its permits go on to threads at the front of the
+ * line. It joins the line again in the next tick, as the first; until then no function is tried.
  *
  * Pairing table
  *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
@@ -159,7 +159,7 @@ static bool put_aside(tw_semaphore *s, struct function *function)
 
 /*
  * Starts those that fit, in order, and unlocks. The first that does not fit ends this, and so gets
- * its turn. No function runs in here.
+ * its turn; so does a function while another one is refused. No function runs in here.
  */
 static void semaphore_unlock(tw_semaphore *s)
 {
@@ -170,7 +170,7 @@ static void semaphore_unlock(tw_semaphore *s)
 		while (s->line.first) {
 			struct waiter *first = TW__OWNER(struct waiter, place, s->line.first);
 			uint64_t word = tw_load_relaxed(&s->word);
-			if (!has_room(word, first->n))
+			if (!has_room(word, first->n) || (!first->is_thread && s->object.later))
 				break;
 			tw_store_release(&s->word, word + first->n); /* SEM1 */
 			semaphore_leave(s, first);

@@ -169,7 +169,7 @@ static int move_worker(tw_sim *sim, struct worker *worker)
 	return 1;
 }
 
-/* Carries out all that workers hold or could take. */
+/* Carries out all that workers hold or could take. A close that runs has no limit of steps. */
 static int drain_workers(tw_sim *sim)
 {
 	struct worker *worker;
@@ -177,7 +177,8 @@ static int drain_workers(tw_sim *sim)
 	int r = 1;
 	sim->steps = 0;
 	while (r == 1 && (worker = choose_worker(sim, UINT64_MAX, &next_ns)))
-		r = sim->steps++ < sim->config.max_steps ? move_worker(sim, worker) : -ELOOP;
+		r = sim->closing || sim->steps++ < sim->config.max_steps ? move_worker(sim, worker)
+									 : -ELOOP;
 	return r < 0 ? r : 0;
 }
 

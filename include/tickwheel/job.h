@@ -96,8 +96,8 @@ typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
 /*
- * Called once when nothing of the job will be called any more: the place to free arg. It runs on
- * the thread of `done`, and may block.
+ * Called once when nothing of the job will be called any more: the place to free arg. For its
+ * thread the rules of `done` hold. It may block.
  */
 typedef void tw_job_release_fn(void *arg);
 
@@ -235,7 +235,7 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
  * Cancels a job. Does not wait for its attempt: use tw_job_wait. If the job runs, `stop` is called,
  * once for each attempt, and tw_job_state says that it should stop.
  *
- * Calls: `stop`, or `done` and `release`, on this thread.
+ * Calls: `stop`, `done` and `release`, as far as they are due now, on this thread.
  * Returns:
  *   TW_CANCELLED   it waited, and has settled as cancelled; `done` and `release` have returned
  *   TW_RUNNING     its attempt or its `retry.allow` runs; `done` and `release` follow

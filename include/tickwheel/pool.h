@@ -63,8 +63,8 @@ TW_API tw_executor *tw_pool_executor(tw_pool *pool);
  *
  * Returns:
  *   0            fn will be called
- *   -EAGAIN      the queue is full: try again, use tw_pool_submit_wait, or raise `queue`. Or no
- *                memory for a thread's first submit
+ *   -EAGAIN      the queue is full: try again, use tw_pool_submit_wait, or raise `queue`
+ *   -ENOMEM      no memory; only in a thread's first submit
  *   -ESHUTDOWN   the pool is closed
  */
 TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
@@ -75,7 +75,8 @@ TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
  * Blocks: at most timeout_ns.
  * Returns:
  *   0            fn will be called
- *   -EAGAIN      the queue is full, and timeout_ns is 0; or no memory, as in tw_pool_submit
+ *   -EAGAIN      the queue is full, and timeout_ns is 0
+ *   -ENOMEM      no memory; only in a thread's first submit
  *   -ESHUTDOWN   the pool is closed
  *   -ETIMEDOUT   the queue was full all the time
  *   -EDEADLK     the queue is full, and the caller is one of the pool's workers
@@ -123,7 +124,7 @@ struct tw_pool_stats {
 	uint64_t queued;    /* tasks, batches of due timers, and strands and the like that wait */
 	uint64_t running;   /* workers inside a run */
 	uint64_t completed; /* tasks that have returned */
-	uint64_t rejected;  /* submits that returned -EAGAIN, -ETIMEDOUT or -EDEADLK */
+	uint64_t rejected;  /* submits that returned an error but -ESHUTDOWN */
 	uint64_t dropped;   /* by tw_pool_close */
 	struct tw_latency wait;  /* of tasks, submit to start; one in 16 is timed */
 	struct tw_latency run;   /* of the same tasks: how long they ran */

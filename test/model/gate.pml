@@ -40,7 +40,8 @@
  *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
  *       /MEMBARRIER/,+11d
  *   mutant: MEMBARRIER COUNT_EARLY       owners are counted before PARKED is published
- *       s/bool sure;/& byte counted;/; s/^turn:/& counted = owners;/; s/:: owners == 0/:: counted == 0/
+ *       s/bool sure;/& byte counted;/; s/^turn:/& counted = owners;/
+ *       s/:: owners == 0/:: counted == 0/
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
  *       /= parked;/d; /= mine +/{n;s/$/ sees_parked = parked;/}

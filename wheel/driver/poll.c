@@ -56,7 +56,10 @@ static void turn_wheel(tw_service *service)
 	} while (tw_unlikely(more));
 }
 
-/* Everything in the wheel is due now: TW_CLOSE_RUN. What an outbox refuses comes back to the wheel. */
+/*
+ * Everything in the wheel is due now: TW_CLOSE_RUN. The wheel is emptied first, since what finds no
+ * outbox comes back to it.
+ */
 static void empty_wheel(tw_service *service)
 {
 	struct tw__chunk_list all = {0};

@@ -269,6 +269,31 @@ Test(faults_layers, statistics_of_a_pool)
 	refuse_each_in_turn(use_pool_stats, 2);
 }
 
+/* A thread's first submit asks for a record of its runs. */
+static void *submit_twice(void *pool)
+{
+	for (int i = 0; i < 2; i++) {
+		faults_arm(0, false);
+		expect_eq(i ? tw_pool_submit_wait(pool, count, NULL, TW_FOREVER)
+			    : tw_pool_submit(pool, count, NULL),
+			  -ENOMEM);
+		expect_eq(faults_disarm(), true);
+	}
+	expect_eq(tw_pool_submit(pool, count, NULL), 0);
+	return NULL;
+}
+
+Test(faults_layers, submits_to_a_pool)
+{
+	tw_pool *pool = NULL;
+	pthread_t thread;
+	expect_eq(tw_pool_create(&pool, NULL), 0);
+	expect_eq(pthread_create(&thread, NULL, submit_twice, pool), 0);
+	pthread_join(thread, NULL);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(runs, 1);
+}
+
 /* ------------------------------------------------------------- an allocator of the program's */
 
 /* Its blocks are aligned no better than a pointer. malloc counts, and refuses, as for others. */

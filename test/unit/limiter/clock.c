@@ -25,6 +25,9 @@ static const struct script scripts[] = {
      {{"pause; submit 0 held bare queue=5; on_idle 1", ""},
       {"drive 5; stats timed_out; wait_idle; -", "@5 timed_out=1, ETIMEDOUT, -, listener 1"},
       {"wait_idle", ""}}},
+    {"an idle of which nobody is notified needs no executor",
+     {{"pause; submit 0 held bare queue=5; drive 5; stats timed_out; wait_idle",
+       "@5 timed_out=1"}}},
     /* what is late */
     {"an attempt that ends after its time is timed out; it is not stopped",
      {{"submit 0 stays=400 attempt=50", "start 0, @400 0 timed out"}, {"result 0 run", "run=400"}}},

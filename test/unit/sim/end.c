@@ -56,6 +56,18 @@ Test(sim_end, close_drops_what_is_pending_and_what_waits)
 	expect_eq(tw_sim_destroy(sim), 0);
 }
 
+Test(sim_end, close_runs_more_than_the_steps_of_a_call)
+{
+	struct tw_sim_config config = {.size = sizeof config, .max_steps = 10};
+	ran = 0;
+	expect_eq(tw_sim_create(&sim, &config), 0);
+	for (int i = 0; i < 40; i++)
+		expect_eq(tw_schedule(tw_sim_service(sim), MS, count, NULL, NULL), 0);
+	expect_eq(tw_sim_close(sim, TW_CLOSE_RUN), 0);
+	expect_eq(ran, 40);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
 /* ---------------------------------------------------- what stands on its service */
 
 static int count_job(void *arg, struct tw_job_run *run)
