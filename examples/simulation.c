@@ -62,18 +62,13 @@ static void on_answer(void *arg)
 
 /* ------------------------------------------------------------------------ test */
 
-static unsigned below(unsigned *random, unsigned bound)
-{
-	return (unsigned)rand_r(random) % bound;
-}
-
 /* Requests and answers at drawn instants, also when a timeout is about to run. */
 static void plan(unsigned random, struct connection *connections)
 {
 	for (int i = 0; i < REQUESTS; i++) {
-		struct connection *c = &connections[below(&random, CONNECTIONS)];
-		uint64_t at_ns = below(&random, 3600) * TW_SECOND;
-		uint64_t takes_ns = (3 + below(&random, 3)) * TW_SECOND; /* at most the timeout */
+		struct connection *c = &connections[rand_r(&random) % CONNECTIONS];
+		uint64_t at_ns = rand_r(&random) % 3600 * TW_SECOND;
+		uint64_t takes_ns = (3 + rand_r(&random) % 3) * TW_SECOND; /* at most the timeout */
 		tw_schedule_at(c->service, at_ns, on_request, c, NULL);
 		tw_schedule_at(c->service, at_ns + takes_ns, on_answer, c, NULL);
 	}
