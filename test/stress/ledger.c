@@ -178,7 +178,7 @@ static void check_ledger(const struct account *sum)
 	    stats.rejected != atomic_load(&round_now.rejected) ||
 	    stats.resets != atomic_load(&round_now.resets) ||
 	    stats.overruns < atomic_load(&round_now.overruns_told)) {
-		tw_service_dump(service, stderr);
+		tw_service_dump(shared.service, stderr);
 		violation_by(NULL,
 			     "the ledger does not balance: scheduled %" PRIu64 ", fired %" PRIu64
 			     " to %" PRIu64 ", cancelled %" PRIu64 ", dropped %" PRIu64
