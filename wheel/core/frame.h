@@ -66,7 +66,7 @@ bool tw__is_within(const void *what);
 /* ------------------------------------------------------------------ contexts */
 
 /*
- * What runs later captures the context, and enters and leaves it around the run; these nest. The
+ * Work that runs later captures the context, and installs it for the run; runs nest. The
  * layers do not see the core's thread-local.
  */
 #ifdef TW_LAYER

@@ -120,7 +120,7 @@ static const struct script scripts[] = {
     {"the frame's timer is cancelled with the last action",
      {{"given frame; arm 0 1; pending; close 0; pending; close 1; pending",
        "1 pending, CANCELLED, 1 pending, CANCELLED, 0 pending"}}},
-    {"the failure of a frame that nobody drives is told",
+    {"the failure of a frame without a driving call is reported",
      {{"given frame cancel_batch; arm 0 fails=3; arm 1 2; drive 1000",
        "@17 run 0, failed 3 of 0 and closes 2"}}},
     /* failures */
@@ -129,7 +129,7 @@ static const struct script scripts[] = {
        "wanted, run 0, run 1, run 2, run 3, failed 13 of 3, run 4, 11"},
       {"state 0..4; stats failures closed_by_failure untold",
        "IDLE, CLOSED, IDLE, CLOSED, IDLE, failures=2, closed_by_failure=0, untold=0"}}},
-    {"one that no call returns is told each time",
+    {"a failure that no call returns is reported each time",
      {{"given frame; arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; drive 1000; state 0..4",
        "@17 run 0, run 1, failed 11 of 1, run 2, run 3, failed 13 of 3, run 4, @1000 IDLE, "
        "CLOSED, IDLE, CLOSED, IDLE"}}},
@@ -160,7 +160,7 @@ static const struct script scripts[] = {
     {"a scheduler with one waiting is busy",
      {{"given asap caller; immediate 1; destroy_scheduler; clear 1",
        "wanted, number 1, EBUSY, unwanted, CANCELLED"}}},
-    /* the trampoline: now if idle, else after what runs */
+    /* the trampoline: runs an action now if idle, else after the running one */
     {"runs at once while idle", {{"given queue alone; arm 1; again 1", "run 1, run 1"}}},
     {"finishes the parent before the child begins",
      {{"given queue alone; create 3; create 2 {again 3; -}; arm 1 {again 2; -}",
@@ -168,11 +168,11 @@ static const struct script scripts[] = {
     {"keeps the order in which things were armed",
      {{"given queue alone; create 2 3; arm 1 rearms=1 {again 2 3}",
        "run 1, run 1, run 2, run 3"}}}, /* the others again, to the end */
-    {"returns a failure to the call that drove it, closes what waits, and goes on",
+    {"returns a failure to the driving call, closes the waiting actions, and goes on",
      {{"given queue alone cancel_batch; create 2 3; arm 1 fails=9 {again 2 3}", "run 1, 9"},
       {"state 2 3; arm 4; stats closed_by_failure untold",
        "CLOSED, CLOSED, run 4, closed_by_failure=2, untold=0"}}},
-    {"a failure spares what waits; the later ones are told",
+    {"a failure leaves the waiting actions; later failures are reported",
      {{"given queue alone; create 1 2 4; create 3 fails=13; arm 0 fails=10 {again 1..4}",
        "run 0, run 1, run 2, run 3, failed 13 of 3, run 4, 10"}}},
     {"with a delay it does as async",

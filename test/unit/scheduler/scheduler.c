@@ -75,7 +75,7 @@ static const struct script scripts[] = {
      {{"submit 1 {submit 3 priority=1 {cancel 1}; should_yield}; run",
        "wanted, turn 1, yield, 1 done, late 3, GONE, 3 done, IDLE"}}},
     /* ends */
-    {"a failing task is told and not retried, the others go on, and all is restored",
+    {"a failing task is reported and not retried; the others go on",
      {{"submit 1 priority=2 error=EIO {priority}; submit 2; priority; run",
        "wanted, priority 3, turn 1, priority 2, 1 failed EIO, turn 2, 2 done, IDLE"},
       {"priority; should_yield; stats failed completed; failure",
@@ -107,7 +107,7 @@ static const struct script scripts[] = {
       {"submit 4; run; cancel 1; close; stats dropped rejected ready delayed",
        "ESHUTDOWN, ESHUTDOWN, GONE, dropped=2, rejected=1, ready=0, delayed=0"},
       {"drive 10", ""}}},
-    {"max_tasks bounds what has not ended",
+    {"max_tasks bounds the tasks that have not ended",
      {{"given max=2; submit 1 2 error=EIO; submit 3", "wanted, EAGAIN"},
       {"run 1; submit 3; close", "turn 1, 1 failed EIO, MORE, 2 dropped, 3 dropped"}}},
     {"cancelled tasks do not count against max_tasks",
